@@ -43,7 +43,7 @@ export class DiskFreeze {
     const { value } = await child.stdout.getReader().read();
     if (new TextDecoder().decode(value) === FROZEN) return;
     this.#now = null;
-    throw new Error(`the disk could not be brought to a standstill: exit ${await child.exited}`);
+    throw new Error(`failed to freeze the disk: exit ${await child.exited}`);
   }
 
   /** Thaws the disk. Returns whether it was frozen until now; false if it was not frozen. */
@@ -51,7 +51,7 @@ export class DiskFreeze {
     const frozen = this.#now;
     this.#now = null;
     const inTime = (await frozen?.thaw()) ?? false;
-    if (frozen && !inTime) log("the disk went on before the host had said so");
+    if (frozen && !inTime) log("the disk was thawed before the host requested it");
     return inTime;
   }
 }

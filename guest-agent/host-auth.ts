@@ -55,12 +55,12 @@ export class HostAuth {
   admit(welcome: unknown, port: number, challenge: string | undefined): Admitted {
     const { secret, proof } = Object(welcome) as { secret?: unknown; proof?: unknown };
     if (this.#known === null) {
-      if (!isToken(secret)) throw new Error("the welcome brings no secret");
+      if (!isToken(secret)) throw new Error("the welcome has no secret");
       this.#known = new Acquaintance(secret);
       return { now: this.#known, before: null };
     }
     const by = [this.#next, this.#known].find((one) => one !== null && isProven(one, proof, port, challenge));
-    if (!by) throw new Error("the host has not proven that it is the one which set this guest up");
+    if (!by) throw new Error("the host has not proven that it set this guest up");
     if (by === this.#next) this.#next = null;
     this.#known = by;
     const another = restoredIn(welcome)?.secret;
@@ -82,5 +82,5 @@ export function restoredIn(welcome: unknown): Restored | undefined {
   const { how, secret } = Object(restored) as Partial<Record<keyof Restored, unknown>>;
   if (how === "resumed" && secret === undefined) return { how };
   if ((how === "forked" || how === "rolled_back") && isToken(secret)) return { how, secret };
-  throw new Error("the welcome's restored is not one");
+  throw new Error("the welcome's restored is malformed");
 }

@@ -654,7 +654,7 @@ function addressesOf(values: readonly (string | null)[]): Uint32Array {
   for (let index = 0; index < values.length; index++) {
     const value = values[index];
     if (typeof value !== "string") continue;
-    if (value.includes("\0")) throw new Error("a text with a NUL in it");
+    if (value.includes("\0")) throw new Error("a text contains NUL");
     setAddress(addresses, index * WORDS_PER_ADDRESS, begin + at);
     at += textsInUse.write(value, at);
     textsInUse[at++] = 0;

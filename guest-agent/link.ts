@@ -110,7 +110,7 @@ export async function serve(
       closed.resolve({ reason, welcomed });
     },
   });
-  waiting = setTimeout(() => link.close("no welcome came"), WELCOME_DEADLINE_MS);
+  waiting = setTimeout(() => link.close("no welcome arrived"), WELCOME_DEADLINE_MS);
   const setUp = async (body: unknown, admitted: Admitted) => {
     link.sendJson(FrameType.ready, 0, await setup.carryOut(body, admitted));
     if (link.closedReason === null) line.attach(link);

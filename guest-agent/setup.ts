@@ -142,8 +142,8 @@ function parseWelcome(message: unknown): Wanted {
     throw new Error(`entropy_b64 must hold ${MIN_ENTROPY_BYTES} bytes`);
   }
   if (typeof clock_ns !== "string" || !/^\d{1,19}$/.test(clock_ns)) throw new Error("clock_ns must be a number");
-  if (typeof hostname !== "string" || !/^[\w.-]{1,64}$/.test(hostname)) throw new Error("hostname is not one");
-  if (typeof machine_id !== "string" || !/^[0-9a-f]{32}$/.test(machine_id)) throw new Error("machine_id is not one");
+  if (typeof hostname !== "string" || !/^[\w.-]{1,64}$/.test(hostname)) throw new Error("hostname is malformed");
+  if (typeof machine_id !== "string" || !/^[0-9a-f]{32}$/.test(machine_id)) throw new Error("machine_id is malformed");
   if (!isEnvironment(env)) throw new Error("env must map names to strings");
   if (drive !== null && !isDrive(drive)) throw new Error("drive must have tag and mount_point");
   if (memory_mib !== undefined && !isMemory(memory_mib)) throw new Error("memory_mib must be a number of MiB");

@@ -31,7 +31,7 @@ export function readAddresses(text: string): Address[] {
   if (each.length > MAX_SERVERS) throw new Error(`it may name ${MAX_SERVERS} servers at most`);
   const addresses = each.map((server) => readAddress(`${before}${server}${after}`));
   if (each.length > 1 && addresses.some(({ host }) => host.startsWith("/")))
-    throw new Error("it names a socket by host=, and several servers besides");
+    throw new Error("it names a socket by host=, and several servers as well");
   return addresses;
 }
 

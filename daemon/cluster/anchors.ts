@@ -61,7 +61,7 @@ export function makeAnchors({ connections, member, holder }: AnchorDeps): Anchor
         const some = anchors.slice(at, at + MAX_AT_ONCE).map((each) => ({ ...each, org_id: each.org_id ?? NONE }));
         await ask(async (run) => {
           // A copy of this host's data has other chains than this host.
-          if (!(await holds(run, member, holder))) throw new Error("this host is no member any more");
+          if (!(await holds(run, member, holder))) throw new Error("this host is no longer a member");
           await run(ADD, [...own, JSON.stringify(some)]);
         }, deadlineMs);
         isBroughtUp = true;

@@ -39,6 +39,6 @@ export function refuseClaims(within: Queries, roomUid: RoomUid, epoch: number): 
 
 function notOwned(owner: Owner | null): ServiceError {
   return new ServiceError("invalid_state", {
-    detail: `This host does not have the room as it did: ${owner ? `${owner.host_id} has it` : "no host has it"}.`,
+    detail: `This host no longer owns the room in the same epoch: ${owner ? `${owner.host_id} has it` : "no host has it"}.`,
   });
 }

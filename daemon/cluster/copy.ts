@@ -69,7 +69,7 @@ export class Copy {
 
   /** Sets aside the deletion of rows that stay. */
   async keep(rows: readonly Pick<SharedRow, "tbl" | "key">[]): Promise<void> {
-    const reason = "the directory lacks it, and rows of this host refer to it";
+    const reason = "the directory lacks this row, and rows of this host refer to it";
     await this.#commit((queries) => {
       noteUnfit(
         queries,

@@ -28,19 +28,19 @@ export async function invite(run: Run, secrets: Secrets): Promise<{ token: strin
 
 /** Consumes a token and returns its secrets, which are deleted from the directory. Throws invalid_state if the token is not valid. */
 export async function accept(run: Run, token: string): Promise<Secrets> {
-  if (!TOKEN.test(token)) throw notGood("It is no such token.");
+  if (!TOKEN.test(token)) throw notGood("It is malformed.");
   const { rows } = await run(
     "DELETE FROM roomd.invitations WHERE token_sha256 = $1 AND expires_at > now() RETURNING sealed",
     [nameOf(token)],
   );
   const sealed = rows[0]?.sealed;
-  if (typeof sealed !== "string") throw notGood("It was used before, or its hour is over.");
+  if (typeof sealed !== "string") throw notGood("It was already used, or its hour is over.");
   return JSON.parse(openText(keyOf(token), sealed)) as Secrets;
 }
 
 function notGood(why: string): ServiceError {
   return new ServiceError("invalid_state", {
-    detail: `The token is not good. ${why}`,
+    detail: `The token is not valid. ${why}`,
     hint: "Run `roomd cluster token` on a host that is a member.",
   });
 }

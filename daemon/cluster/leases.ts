@@ -110,7 +110,7 @@ export class Leases {
     while (this.#othersUntil !== null) {
       if (this.#othersUntil !== until) {
         throw new ConfigError(
-          `another daemon runs as ${this.#deps.member.host_id}, on a copy of this data: a host is in one place. Join with a new data_dir`,
+          `another daemon runs as ${this.#deps.member.host_id}, on a copy of this data: a host must run only once. Join with a new data_dir`,
         );
       }
       await sleep(LOOK_MS);
@@ -198,7 +198,7 @@ export class Leases {
       const isMember = leases[0]?.is_member ?? false;
       this.#othersUntil = leases[0]?.others_until ?? null;
       if (!isMember && this.#isMember)
-        log.error("this host is no member of its service any more", { host: member.host_id });
+        log.error("this host is no longer a member of its service", { host: member.host_id });
       this.#isMember = isMember;
       if (leases[0]) this.#note(leases[0], attempted);
       // The hosts of another service are irrelevant here.
@@ -212,7 +212,7 @@ export class Leases {
       // Its state is unknown now, and nothing waits for a database: the next answered beat decides.
       this.#othersUntil = null;
       const level = error instanceof DirectoryUnavailable ? "warn" : "error";
-      log[level]("the directory of hosts was not asked", { error: describeError(error) });
+      log[level]("failed to read the leases of hosts", { error: describeError(error) });
     }
   }
 }

@@ -110,7 +110,7 @@ export function makeMemberships(deps: MembershipDeps) {
     const isNew = pointOf(queries).seq === 0;
     if (isNew && !(await transaction((run) => isKnown(run, member)))) return;
     throw new ServiceError("invalid_state", {
-      detail: "This host is a member already.",
+      detail: "This host is already a member.",
       hint: "See `roomd cluster list`.",
     });
   };
@@ -119,7 +119,7 @@ export function makeMemberships(deps: MembershipDeps) {
     const member = readMembership(deps.directory);
     if (!member) {
       throw new ServiceError("invalid_state", {
-        detail: "This host is no member.",
+        detail: "This host is not a member.",
         hint: "Run `roomd cluster init` on the first host, and `roomd cluster join TOKEN` on the others.",
       });
     }
@@ -155,7 +155,7 @@ export function makeMemberships(deps: MembershipDeps) {
         const { rows: there } = await run("SELECT cluster_id FROM roomd.cluster FOR UPDATE");
         if (there.length > 0) {
           throw new ServiceError("already_exists", {
-            detail: "The database has a service of hosts already.",
+            detail: "The database already has a service of hosts.",
             hint: "Run `roomd cluster token` on one of them and `roomd cluster join TOKEN` here.",
           });
         }
@@ -191,7 +191,7 @@ export function makeMemberships(deps: MembershipDeps) {
         if (Number(cluster.version) > VERSION)
           throw new ServiceError("invalid_state", {
             detail: "The other hosts have a newer version.",
-            hint: "Upgrade this one first.",
+            hint: "Upgrade this host first.",
           });
         await requireFreeName(run, self.host_id);
         const secrets = await accept(run, token);
@@ -237,15 +237,15 @@ export function makeMemberships(deps: MembershipDeps) {
         if (lease?.incarnation !== was) {
           throw new ServiceError("invalid_state", {
             detail: lease
-              ? `Other data are ${host_id} by now: another backup was restored, or a host of this name has joined.`
-              : `${host_id} is no member of the service any more.`,
+              ? `Other data is now ${host_id}: another backup was restored, or a host of this name has joined.`
+              : `${host_id} is no longer a member of the service.`,
             hint: "Join with a new data_dir: `roomd cluster join TOKEN`.",
           });
         }
         if (lease.is_alive === true && !force) {
           throw new ServiceError("invalid_state", {
             detail: `A daemon runs as ${host_id}, or did so in the last 20 seconds.`,
-            hint: "Stop it first. With --force it is a member no more, and its later changes are lost.",
+            hint: "Stop it first. With --force it is no longer a member, and its later changes are lost.",
           });
         }
         await run(
@@ -277,7 +277,7 @@ export function makeMemberships(deps: MembershipDeps) {
           const names = rooms.slice(0, 5).map(({ room_id }) => room_id);
           throw new ServiceError("invalid_state", {
             detail: `${rooms.length === 1 ? "A room is" : `${rooms.length} rooms are`} on ${hostId}: ${names.join(", ")}${rooms.length > 5 ? ", …" : ""}.`,
-            hint: "Destroy them first, or say --force: whatever is in them is lost to the service.",
+            hint: "Destroy them first, or pass --force: the service then loses everything in them.",
           });
         }
         for (const { room_uid } of rooms) deletePlacement(within, room_uid);
@@ -298,8 +298,8 @@ export function makeMemberships(deps: MembershipDeps) {
         const held = deps.rooms(within).find(({ room_uid }) => room_uid === roomUid);
         if (!placed || !held || placed.contested_by === null || held.epoch !== placed.epoch) {
           throw new ServiceError("invalid_state", {
-            detail: `${roomUid} is not on this host and another one in the same epoch.`,
-            hint: "The answer to a call about a room says whether it is on two hosts.",
+            detail: `${roomUid} is not on this host and another host in the same epoch.`,
+            hint: "The response to a call about the room reports whether it is on two hosts.",
           });
         }
         const { host_id } = self;
@@ -336,7 +336,7 @@ async function requireFreeName(run: Run, hostId: string): Promise<void> {
   if (rows.length === 0) return;
   throw new ServiceError("already_exists", {
     detail: `There is a host ${hostId}.`,
-    hint: "Give this one another name by host_id, or remove the other with `roomd cluster remove`.",
+    hint: "Set another host_id on this host, or remove the other host with `roomd cluster remove`.",
   });
 }
 

@@ -178,7 +178,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
       }, true);
     } catch (error) {
       mayDiffer = true;
-      log.warn("what is said of this host not set right yet", { error: describeError(error) });
+      log.warn("failed to reconcile this host's rows in the directory; will retry", { error: describeError(error) });
     }
   };
 
@@ -290,7 +290,9 @@ export function makePostgres(deps: PostgresDeps): Cluster {
       // If this fails, the next caller that needs the missing part retries.
       const broughtUp = connections
         .transaction(bringUp, BRING_UP_MS)
-        .catch((error: unknown) => log.warn("the directory not brought up to date", { error: describeError(error) }));
+        .catch((error: unknown) =>
+          log.warn("failed to migrate the directory's schema; will retry", { error: describeError(error) }),
+        );
       await Promise.all([rounds.pull(), leases.start(given.load), broughtUp]);
       await settle();
       look();

@@ -106,7 +106,7 @@ export async function readChanges(
   mostChanges: number,
 ): Promise<Head> {
   const [head] = (await run(HEAD, [from.seq, from.change_id, cluster_id])).rows;
-  if (!head) throw new Error("the database is no directory of hosts: `roomd cluster init` makes it one");
+  if (!head) throw new Error("the database is not a directory of hosts: run `roomd cluster init` to create one");
   if (head.is_ours !== true) throw anotherService();
   const to = { seq: Number(head.seq), change_id: String(head.change_id ?? "") };
   if (isSame(from, to)) return { to, changes: { rows: [], to, rest: null, own: [], isLast: true }, isSetBack: false };

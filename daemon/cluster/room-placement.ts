@@ -66,11 +66,11 @@ function openHosts(candidates: readonly Candidate[], { host: name, host_labels =
   if (open.length > 0) return open;
   if (wanted.every(({ host }) => host.state === "unreachable")) {
     throw new ServiceError("host_unreachable", {
-      detail: `${wanted.map(({ host }) => host.host_id).join(", ")}: nothing was heard of it lately.`,
+      detail: `${wanted.map(({ host }) => host.host_id).join(", ")}: the lease has expired.`,
     });
   }
   throw new ServiceError("insufficient_capacity", {
-    detail: `No room is placed on ${wanted.map(({ host }) => `${host.host_id} (${host.state})`).join(", ")} just now.`,
+    detail: `No room can be placed on ${wanted.map(({ host }) => `${host.host_id} (${host.state})`).join(", ")} at present.`,
   });
 }
 

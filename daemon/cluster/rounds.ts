@@ -218,7 +218,7 @@ export class Rounds {
     } catch (error) {
       this.#noteAway(error);
       if (!(error instanceof DirectoryUnavailable))
-        this.#deps.log.error("the directory's changes not read", { error: describeError(error) });
+        this.#deps.log.error("failed to read the directory's changes", { error: describeError(error) });
     }
     // The next changes do not wait for all of it.
     if (this.#isBehind) this.#asking ??= Promise.withResolvers();
@@ -239,7 +239,7 @@ export class Rounds {
         }
         if (monotonicMs() < until) continue;
         this.#isBehind = true;
-        throw new DirectoryUnavailable("timeout", `the copy of this host was not up to date within ${patienceMs} ms`);
+        throw new DirectoryUnavailable("timeout", `this host's replica was not up to date within ${patienceMs} ms`);
       }
     } finally {
       this.#tell();
@@ -262,7 +262,7 @@ export class Rounds {
       );
       if (changes && !isDue) return (await this.#bring(from, changes)) && changes.isLast;
       if (!changes && !isNothing(from))
-        log.warn("the directory knows another past than this host: the copy is compared with it", {
+        log.warn("the directory's history differs from this host's: comparing the replica with it", {
           from: from.seq,
           to: to.seq,
         });
@@ -378,7 +378,7 @@ export class Rounds {
     const held = holder?.() ?? null;
     if (rows[0]?.is_member === true && (held === null || (await holds(run, member, held)))) return;
     throw new ServiceError("not_a_member", {
-      detail: "This host is no member any more: it was removed, or another one runs on a copy of its data.",
+      detail: "This host is no longer a member: it was removed, or another host runs on a copy of its data.",
     });
   }
 
@@ -388,10 +388,10 @@ export class Rounds {
     for (;;) {
       const from = this.#copy.point;
       const { changes } = await this.#changesAfter(run, from);
-      if (!changes) throw new AnotherPast("the directory does not know the point of this host's copy");
+      if (!changes) throw new AnotherPast("the directory does not have the position of this host's replica");
       if ((await this.#bring(from, changes)) && changes.isLast) break;
     }
-    if (this.#copy.isOwed) throw new AnotherPast("the directory lacks rows of this host's copy");
+    if (this.#copy.isOwed) throw new AnotherPast("the directory lacks rows of this host's replica");
     this.#tell();
     const calls = new RoundCalls(this.#deps.member.host_id);
     for (;;) {
@@ -522,7 +522,7 @@ export class Rounds {
     if (brought?.status === "rejected") {
       // Rows that failed to apply are in the directory: the next round or pull applies them, and records the change.
       if (isChange) this.#unknown.add(point.change_id);
-      log.error("a change not brought", { error: describeError(brought.reason) });
+      log.error("failed to apply a change from the directory", { error: describeError(brought.reason) });
     }
     if (isChange) this.#told = point.change_id;
     for (const [index, change] of batch.entries()) {
@@ -544,7 +544,7 @@ export class Rounds {
 
   #unavailable(error: unknown): unknown {
     if (!(error instanceof DirectoryUnavailable)) return error;
-    const isUnknown = error.ambiguous ? " Whether it was done is not known." : "";
+    const isUnknown = error.ambiguous ? " The outcome of the change is unknown." : "";
     // The database's address and error message are for the operator only, in the log.
     return new ServiceError("cluster_unavailable", {
       detail: `The database that hosts share does not answer (${error.reason}).${isUnknown}`,
@@ -555,8 +555,8 @@ export class Rounds {
 
 function unfitChange(): ServiceError {
   return new ServiceError("cluster_unavailable", {
-    detail: "A row that this changes does not fit the tables of this host: a newer version has written it.",
-    hint: "Ask another host, or upgrade this one.",
+    detail: "A row that the call changes was written by a newer version and does not fit the tables of this host.",
+    hint: "Call another host, or upgrade this host.",
   });
 }
 

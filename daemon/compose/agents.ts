@@ -47,7 +47,7 @@ export function composeAgents({ config, log, database, reads, finder, tracing }:
     traces,
   });
   const barriers = makeBarriers({ database, findRoom, agents, bells });
-  const logUnbroken = (error: unknown) => log.error("barriers not broken", { error: describeError(error) });
+  const logUnbroken = (error: unknown) => log.error("failed to break barriers", { error: describeError(error) });
   return {
     bells,
     changes,

@@ -64,7 +64,7 @@ export async function openBase(options: ComposeOptions, tracesPlan: TracesPlan) 
   const groupOf = groupsOn(inspected, templateGroups);
   // Also versions that nothing new starts from: before there were groups of organizations they had the host's.
   await regroupOrgTemplates(paths, groupOf).catch((error: unknown) =>
-    log.warn("organizations' templates not given to their groups", { error: describeError(error) }),
+    log.warn("failed to set the groups of organizations' templates", { error: describeError(error) }),
   );
   const tracing = makeTraces({ plan: tracesPlan, hostId, log });
   const directory = cluster ?? makeStandalone(database, hostId);

@@ -41,7 +41,7 @@ export async function buildApart(
     await worker.end();
     // Leftovers of a killed build.
     await sweepDeadBuilds(paths).catch((error: unknown) =>
-      log.warn("remains of a template build not swept", { error: describeError(error) }),
+      log.warn("failed to sweep leftovers of a template build", { error: describeError(error) }),
     );
   }
 }

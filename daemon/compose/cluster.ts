@@ -35,7 +35,7 @@ export function planCluster(config: Config): ClusterPlan | null {
   const given = config["cluster.address"];
   if (given === "" && WILDCARDS.has(listen.hostname)) {
     throw new ConfigError(
-      `cluster.listen = ${JSON.stringify(config["cluster.listen"])} names no address: say by cluster.address where the other hosts reach this one`,
+      `cluster.listen = ${JSON.stringify(config["cluster.listen"])} is a wildcard: set cluster.address to the address by which the other hosts reach this host`,
     );
   }
   const reached = given === "" ? listen : parseListen("cluster.address", given, "host-1.internal:7443");
@@ -91,7 +91,7 @@ interface Opened {
 export function requireConfirmed({ cluster }: Pick<Paths, "cluster">): void {
   if (readMembership(cluster)?.was === undefined) return;
   throw new ConfigError(
-    "this host's data were restored from a backup, and the daemon that they are of may still run: stop that one, and run `roomd cluster rejoin`",
+    "this host's data was restored from a backup, and the daemon it was taken from may still run: stop that daemon, and run `roomd cluster rejoin`",
   );
 }
 
@@ -105,16 +105,16 @@ export async function openCluster(
   if (!plan) {
     if (!member) return null;
     throw new ConfigError(
-      "this host is a member of a service of several, and cluster.url is empty: say where their database is",
+      "this host is a member of a service of several hosts, and cluster.url is empty: set it to the database that they share",
     );
   }
   if (!member) {
     throw new ConfigError(
-      "cluster.url is set, and this host is no member: run `roomd cluster init` on the first host, `roomd cluster join TOKEN` on the others",
+      "cluster.url is set, and this host is not a member: run `roomd cluster init` on the first host, `roomd cluster join TOKEN` on the others",
     );
   }
   if (member.host_id !== hostId) {
-    throw new ConfigError(`this host joined as ${member.host_id}, and is called ${hostId} now: set host_id back`);
+    throw new ConfigError(`this host joined as ${member.host_id}, and is now called ${hostId}: restore host_id`);
   }
   // Its driver is loaded only on hosts of a cluster.
   const { makePostgres } = await import("../cluster/postgres.ts");

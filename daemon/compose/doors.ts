@@ -96,7 +96,7 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
     log,
     record: (entry) => {
       const written = base.database.commit((queries) => appendAudit(queries, entry), false);
-      written.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
+      written.catch((error: unknown) => log.error("failed to write an audit record", { error: String(error) }));
     },
   });
   const web = config["web.enabled"]
@@ -129,7 +129,7 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
   );
   const members = own && others && serveMembers(base, server, own, others);
   const noSsh = base.inspected.findings.ssh;
-  if (sshPlan && noSsh !== null) log.error("the SSH gateway is not opened", { error: noSsh });
+  if (sshPlan && noSsh !== null) log.error("failed to open the SSH gateway", { error: noSsh });
   const sshOthers = othersOf(base, ssh, others, whereabouts(SSH_ACCESSES));
   const sshDoor =
     sshPlan && noSsh === null ? await openSshDoor(sshPlan, paths, { ssh, road, log, others: sshOthers }) : null;
@@ -176,7 +176,8 @@ function freshness(cluster: Base["cluster"], staleAfterSeconds: number): () => v
   return () => {
     if (!cluster || staleAfterSeconds === 0 || cluster.behindSeconds() <= staleAfterSeconds) return;
     throw new ServiceError("cluster_unavailable", {
-      detail: "This host could not ask for so long which keys are good that it lets nobody in by one.",
+      detail:
+        "This host has not synced with the cluster's database within cluster.stale_after, so it rejects all keys and sessions.",
     });
   };
 }
@@ -226,7 +227,8 @@ function composeRoad(
     requireFollowed: (operation) => {
       if (!isChange(operation) || directory.hasFollowed()) return;
       throw new ServiceError("cluster_unavailable", {
-        detail: "This host has not read the directory since it started: whether it still has the room is not known.",
+        detail:
+          "This host has not read the cluster's database since it started, so it does not know whether it still owns the room.",
       });
     },
     elsewhere: async (orgId, roomId) => {

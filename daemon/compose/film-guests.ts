@@ -16,8 +16,8 @@ export function makeFilmGuests(
 ) {
   const busy = () =>
     new ServiceError("insufficient_capacity", {
-      detail: "Another film is being made on this host, or the next one is another organization's.",
-      hint: "Try again each half minute: organizations take turns, and each keeps its own for a minute.",
+      detail: "Another film is being made on this host, or another organization is next.",
+      hint: "Retry every half minute: organizations take turns, and each turn is reserved for a minute.",
     });
   const place = new ReservedSlot(busy);
   return async <T>(orgId: OrgId, work: (link: GuestLink) => Promise<T>): Promise<T> => {

@@ -90,7 +90,7 @@ export async function inspectHost(
   };
   let [separation, [qemuVersion, , runtime, ssh]] = await Promise.all([separate(), asked]);
   const probe = async (kernel: string | null): Promise<ProbeResult> => {
-    if (configured !== "auto") return { acceleration: configured, reason: `The configuration says ${configured}.` };
+    if (configured !== "auto") return { acceleration: configured, reason: `The configuration sets ${configured}.` };
     return await probeAcceleration({
       qemu,
       kernel,
@@ -132,7 +132,7 @@ export async function inspectHost(
           findings.acceleration = found;
           log.info("acceleration probed", { ...found });
         })
-        .catch((error: unknown) => log.warn("acceleration not probed", { error: describeError(error) }))
+        .catch((error: unknown) => log.warn("failed to probe acceleration", { error: describeError(error) }))
         .finally(() => {
           probing = null;
         });
@@ -166,7 +166,7 @@ export async function inspectHost(
       const { virtiofsd, runtime } = findings;
       if (runtime[0] !== undefined) throw new ServiceError("not_ready", { detail: runtime[0] });
       const transport = vsock.chosen;
-      if (!virtiofsd) throw new ServiceError("not_ready", { detail: "There is no virtiofsd on this host." });
+      if (!virtiofsd) throw new ServiceError("not_ready", { detail: "virtiofsd is not installed on this host." });
       const [problem] = findings.isolation.problems;
       if (problem !== undefined) throw new ServiceError("not_ready", { detail: problem.message, hint: problem.remedy });
       return {

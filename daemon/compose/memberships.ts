@@ -28,7 +28,7 @@ const BY_OPERATOR = { actor: { type: "operator", id: "host", name: "operator" },
 export async function openMemberships(options: ComposeOptions) {
   const { config, paths, log } = options;
   const plan = planCluster(config);
-  if (!plan) throw new ConfigError("cluster.url is empty: it says by which PostgreSQL database hosts are one service");
+  if (!plan) throw new ConfigError("cluster.url is empty: set it to the PostgreSQL database that the hosts share");
   makeDirectories(paths);
   const database = openDatabase(paths);
   // Its driver is loaded only on hosts of a cluster.
@@ -66,7 +66,7 @@ export function requireStopped(paths: Paths): () => void {
   } catch (error) {
     if (!(error instanceof LockedError)) throw error;
     throw new ServiceError("invalid_state", {
-      detail: `A roomd daemon (pid ${error.holder}) is running here.`,
+      detail: `A roomd daemon (pid ${error.holder}) is running on this host.`,
       hint: "Stop it first, as with `systemctl stop roomd`, and start it afterwards.",
     });
   }

@@ -193,7 +193,7 @@ export async function openOperator(options: ComposeOptions) {
     verifyAudit: async (files: readonly string[] = []) => {
       // Chains are verified without it too.
       await openDirectory().catch((error: unknown) => {
-        log.warn("anchors of the audit not asked for", { error: describeError(error) });
+        log.warn("failed to read the anchors of the audit", { error: describeError(error) });
       });
       return await verifyAll(
         database.queries,
@@ -213,14 +213,14 @@ const MIB = 1024 ** 2;
 
 function templateCaps(org: OrgRow | undefined, plans: Plans) {
   if (org) return plans[org.plan].template_mib;
-  throw new Error("the organization has ended meanwhile");
+  throw new Error("the organization ended in the meantime");
 }
 
 function requireSpace({ data }: Paths, bytes: number, floor: number): void {
   const free = freeBytes(data);
   if (free - bytes >= floor) return;
   throw new ServiceError("disk_full", {
-    detail: `The build needs ${Math.ceil(bytes / MIB)} MiB in the data directory, where ${Math.floor(free / MIB)} MiB are free.`,
+    detail: `The build needs ${Math.ceil(bytes / MIB)} MiB in the data directory, but only ${Math.floor(free / MIB)} MiB are free.`,
   });
 }
 
@@ -237,7 +237,7 @@ function requireNoDaemon(paths: Paths): void {
   const holder = holderOf(paths);
   if (holder === null) return;
   throw new ServiceError("invalid_state", {
-    detail: `An older roomd daemon (pid ${holder}) is running here. This version would change its data while it runs.`,
+    detail: `An older roomd daemon (pid ${holder}) is running on this host. This version would change its data while it runs.`,
     hint: "Stop it first, or use the roomd binary that it was started from.",
   });
 }

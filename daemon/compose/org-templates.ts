@@ -32,7 +32,7 @@ export function composeOrgTemplates(base: Base, { quota, meter }: Orgs) {
       const hear: typeof said = (message) => {
         if ("failed" in message) {
           const { org_id, template_id } = order;
-          log.info("a template was not built", { org_id, template_id, error: message.why });
+          log.info("failed to build a template", { org_id, template_id, error: message.why });
         }
         said(message);
       };

@@ -12,7 +12,7 @@ export function makeRecorder(database: Database, log: Log): Recorder {
   return (entry) => {
     database
       .commit((queries) => appendAudit(queries, { ...entry, at: now() }))
-      .catch((error: unknown) => log.error("audit not written", { error: String(error) }));
+      .catch((error: unknown) => log.error("failed to write an audit record", { error: String(error) }));
   };
 }
 

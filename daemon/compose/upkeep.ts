@@ -41,37 +41,37 @@ export function startUpkeep(
   const logged = (message: string) => (error: unknown) => log.error(message, { error: describeError(error) });
   const sweepBuilds = () =>
     sweepDeadBuilds(paths).catch((error: unknown) =>
-      log.warn("remains of a template build not swept", { error: describeError(error) }),
+      log.warn("failed to sweep leftovers of a template build", { error: describeError(error) }),
     );
   void sweepBuilds();
-  void sweepOwnMachines(paths).catch(logged("remains of the service's own machines not swept"));
-  const stopBounding = every(BOUND_MS, () => sandboxes.boundLogs(), logged("logs of guests' processes not bounded"));
+  void sweepOwnMachines(paths).catch(logged("failed to sweep leftovers of the service's own machines"));
+  const stopBounding = every(BOUND_MS, () => sandboxes.boundLogs(), logged("failed to truncate logs of guests' processes"));
   const restore = () => {
     disk.restore();
     if (disk.hasSpace) sandboxes.unstall();
   };
-  const stopRestoring = every(RESTORE_MS, restore, logged("the disk's reserve not restored"));
+  const stopRestoring = every(RESTORE_MS, restore, logged("failed to restore the disk's reserve"));
   const stopReconciling = repeat(config["reconcile.interval"] * 1000, async () => {
-    await inspected.lookAgain().catch(logged("host not looked at again"));
-    for (const noun of [sandboxes, rooms]) await noun.reconcile().catch(logged("not reconciled"));
+    await inspected.lookAgain().catch(logged("failed to inspect the host again"));
+    for (const noun of [sandboxes, rooms]) await noun.reconcile().catch(logged("failed to reconcile"));
     // The set of recently used templates changes over time.
     pool.refill();
     if (hasBuilds(paths)) await sweepBuilds();
     // Others need the space more.
     const mostBytes = disk.hasSpace ? config["template.cache_mib"] * MIB : 0;
-    await sweepRoots(paths, mostBytes).catch(logged("roots of builds not swept"));
-    await meter.checkpoint().catch(logged("usage not written"));
+    await sweepRoots(paths, mostBytes).catch(logged("failed to sweep roots of builds"));
+    await meter.checkpoint().catch(logged("failed to write usage"));
   });
   const stopShrinking = repeat(config["reconcile.interval"] * 1000, () =>
-    shrink(database).catch(logged("the database was not shrunk")),
+    shrink(database).catch(logged("failed to shrink the database")),
   );
   const filling = new AbortController();
   const stopFilling = repeat(config["reconcile.interval"] * 1000, () =>
-    runFills(database, fillsOf(MIGRATIONS), filling.signal).catch(logged("tables of an older version not filled")),
+    runFills(database, fillsOf(MIGRATIONS), filling.signal).catch(logged("failed to fill tables of an older version")),
   );
   const kept = config["audit.retention"] * 1000;
   const stopForgetting = repeat(config["reconcile.interval"] * 1000, () =>
-    forgetEnded(database, kept === 0 ? "" : at(wallMs() - kept)).catch(logged("what has ended was not forgotten")),
+    forgetEnded(database, kept === 0 ? "" : at(wallMs() - kept)).catch(logged("failed to delete rows of ended resources")),
   );
   const stopEnding = repeat(config["reconcile.interval"] * 1000, () =>
     endExpiredMakers(database.queries, changes).catch(logged("failed to end things whose maker has expired")),

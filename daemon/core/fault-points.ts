@@ -139,7 +139,7 @@ export function faultPoint(name: FaultPoint): Promise<void> | undefined {
 function reach(wanted: Fault, name: FaultPoint): Promise<void> | undefined {
   if (wanted.point !== name || wanted.passes-- !== 0) return undefined;
   if (wanted.does === "throw") {
-    const cause = new Error("as a test asked for");
+    const cause = new Error("requested by a test");
     startTimer(() => {
       throw new Error(`thrown at ${name}`, { cause });
     }, 0);

@@ -46,7 +46,9 @@ export function describeError(error: unknown): string {
 
 /** Message for callers about an error that they did not cause: internal text never leaves the host. */
 export function saidOf(error: unknown): string {
-  return error instanceof ServiceError ? error.message : "Something went wrong, and the service's log says what.";
+  return error instanceof ServiceError
+    ? error.message
+    : "An internal error occurred; the details are in the service's log.";
 }
 
 /** The errno name of a system error (`ENOSPC`), or null. */

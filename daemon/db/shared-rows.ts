@@ -54,7 +54,7 @@ interface Table {
 const MAX_PASSES = 4;
 const EVENTS = ["INSERT", "UPDATE", "DELETE"] as const;
 /** Message of a trigger if a shared row is changed past the directory. */
-const CLOSED = "a row that hosts share changes by the directory alone";
+const CLOSED = "a shared row may be changed only through the directory";
 
 export class SharedRows {
   readonly #queries: Queries;
@@ -105,7 +105,7 @@ export class SharedRows {
       const ours = (after.shared - before.shared) * 2 + changed.length;
       const mayWrite = trialOf(this.#queries)?.writesHere ?? false;
       if (!mayWrite && after.all - before.all > ours)
-        throw new Error("a change of what hosts share wrote something else");
+        throw new Error("a change of shared rows also wrote unshared rows");
       return changed.map(({ tbl, key }) => requireText({ tbl, key, row: this.#table(tbl).read(key) }));
     };
   }

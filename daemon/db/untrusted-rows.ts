@@ -68,7 +68,7 @@ export async function acceptRows(
   { cells, most, each }: { cells: Cells; most?: number; each: (row: Named) => Named | undefined },
 ): Promise<Rows> {
   const name = getTableName(table);
-  if (!Value.Check(rows, given)) throw new UntrustedRows(`its ${name} are no rows`);
+  if (!Value.Check(rows, given)) throw new UntrustedRows(`its ${name} are not rows`);
   const known = Object.values(getTableColumns(table))
     .map((column) => column.name)
     .filter((column) => column !== "room_uid");
@@ -81,10 +81,10 @@ export async function acceptRows(
   for (const [at, row] of given.rows.entries()) {
     const turn = pieces.next();
     if (turn) await turn;
-    if (row.length !== columns.length) throw new UntrustedRows(`one of its ${name} is no row`);
+    if (row.length !== columns.length) throw new UntrustedRows(`one of its ${name} is not a row`);
     for (const [place, column] of columns.entries()) {
       if (!cells[column]?.(row[place]))
-        throw new UntrustedRows(`${column} of one of its ${name} is none that a room can have`);
+        throw new UntrustedRows(`${column} of one of its ${name} has an invalid value`);
     }
     const changed = each(Object.fromEntries(columns.map((column, place) => [column, row[place]])));
     if (changed) given.rows[at] = columns.map((column, place) => (column in changed ? changed[column] : row[place]));
@@ -95,7 +95,7 @@ export async function acceptRows(
 /** Validates the parts of a state that are not rows. Throws Foreign. */
 export function accept<S extends TSchema>(schema: S, given: unknown, what: string): Static<S> {
   if (Value.Check(schema, given)) return given as Static<S>;
-  throw new UntrustedRows(`what it says of its ${what} is none that a room can have`);
+  throw new UntrustedRows(`the part about its ${what} is malformed`);
 }
 
 /** Throws Foreign on a duplicate. */

@@ -148,7 +148,7 @@ async function bootProbe(options: ProbeOptions): Promise<Tried> {
     ?.slice(0, 200);
   return {
     acceleration: "tcg",
-    reason: `/dev/kvm exists, but a probe guest did not boot with it: it ${givenUp ? "was given up" : "ended"} after ${seconds} s${said ? ` (${said})` : ""}.`,
+    reason: `/dev/kvm exists, but a probe guest did not boot with it: it ${givenUp ? "timed out" : "ended"} after ${seconds} s${said ? ` (${said})` : ""}.`,
     closed: false,
     endedItself: !givenUp,
   };

@@ -75,7 +75,7 @@ export async function probeRuntime(
       await within(Promise.try(probe, probed, scratch), deadlineMs, "the probe");
       return [];
     } catch (error) {
-      return [`What roomd needs for ${what} does not work on this host: ${describeError(error)}.`];
+      return [`The support of this host for ${what} does not work, and roomd needs it: ${describeError(error)}.`];
     }
   });
   try {
@@ -86,7 +86,7 @@ export async function probeRuntime(
 }
 
 function expectSame(what: string, is: unknown, should: unknown): void {
-  if (is !== should) throw new Error(`${what} is ${String(is)} where ${String(should)} was expected`);
+  if (is !== should) throw new Error(`${what} is ${String(is)} but ${String(should)} was expected`);
 }
 
 /** A pidfd that Bun waits for as for a socket (process-end.ts). */

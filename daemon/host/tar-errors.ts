@@ -46,7 +46,7 @@ export class TarErrors {
   judge({ code, signal }: { code: number; signal: string | null }): { changed: boolean } {
     if (signal !== null) throw new Error(`tar was ended by ${signal}`);
     const isWhole = code <= CHANGED_MEANWHILE || (code === PREVIOUS_ERRORS && this.#wentOn && this.#failure === null);
-    if (!isWhole) throw new Error(`tar ended with ${code}: ${this.#failure ?? "it did not say why"}`);
+    if (!isWhole) throw new Error(`tar ended with ${code}: ${this.#failure ?? "no reason given"}`);
     return { changed: code === CHANGED_MEANWHILE };
   }
 }

@@ -17,7 +17,7 @@ export function makeRaw(fd: number): () => void {
     cfmakeraw: { args: [pointer], returns: FFIType.void },
   });
   const before = new Uint8Array(TERMIOS_BYTES);
-  if (libc.tcgetattr(fd, before) !== 0) throw new Error(`descriptor ${fd} is no terminal`);
+  if (libc.tcgetattr(fd, before) !== 0) throw new Error(`descriptor ${fd} is not a terminal`);
   const raw = before.slice();
   libc.cfmakeraw(raw);
   if (libc.tcsetattr(fd, TCSADRAIN, raw) !== 0) throw new Error("the terminal cannot be made raw");

@@ -57,7 +57,7 @@ class NotOwnSocket extends Error {}
 function requireOwnSocket(path: string, entry: number): void {
   const found = fstatSync(entry);
   if (found.isSocket() && found.uid === statSync(dirname(path)).uid) return;
-  throw new NotOwnSocket(`${path} is no socket of its directory's owner`);
+  throw new NotOwnSocket(`${path} is not a socket of its directory's owner`);
 }
 
 /** Resolves once the socket exists. Throws when its process ends first, or at the deadline. */

@@ -45,10 +45,10 @@ export class Executions {
   async start(request: ExecRequest, naming: Naming) {
     const known = this.#all.get(request.exec_id);
     if (known && known.fingerprint !== naming.fingerprint) {
-      throw new StartError(StreamErrorCode.exec_id_in_use, `exec_id ${request.exec_id} is another command's`);
+      throw new StartError(StreamErrorCode.exec_id_in_use, `exec_id ${request.exec_id} belongs to another command`);
     }
     if (!known && this.#hasBeen(request.exec_id)) {
-      throw new StartError(StreamErrorCode.history_gone, `${request.exec_id} has run and is not kept any more`);
+      throw new StartError(StreamErrorCode.history_gone, `${request.exec_id} has run and is no longer kept`);
     }
     const execution = known ?? this.begin(request, naming);
     await execution.started;

@@ -165,7 +165,7 @@ export class Journal {
    * is no longer retained.
    */
   async reader(after: number, aside = false): Promise<Reader> {
-    if (this.#forgotten || after + 1 < this.oldestSeq) throw new HistoryGone("that output is not kept any more");
+    if (this.#forgotten || after + 1 < this.oldestSeq) throw new HistoryGone("that output is no longer kept");
     const block = this.#blocks.findLast(({ first_seq }) => first_seq <= after + 1) ?? this.#blocks[0];
     const reader = new Reader(this, block.offset, aside);
     this.#readers.add(reader);
@@ -192,7 +192,7 @@ export class Journal {
   /** For readers: at most `most` bytes from `offset` on that are in the file, in the buffer that `room` returns. */
   async inFile(offset: number, most: number, room: (bytes: number) => Buffer): Promise<Buffer> {
     const bytes = room(Math.min(most, this.#memoryBegin - offset));
-    if (!this.#file) throw new HistoryGone("that output is not kept any more");
+    if (!this.#file) throw new HistoryGone("that output is no longer kept");
     await this.#file.read(offset, bytes);
     // Bytes that were overwritten during the read are not the requested ones.
     this.#requireKept(offset);
@@ -221,7 +221,7 @@ export class Journal {
   }
 
   #requireKept(offset: number): void {
-    if (this.#forgotten || offset < this.#blocks[0].offset) throw new HistoryGone("that output is not kept any more");
+    if (this.#forgotten || offset < this.#blocks[0].offset) throw new HistoryGone("that output is no longer kept");
   }
 
   #fastest(): Reader | undefined {

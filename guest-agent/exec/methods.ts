@@ -44,7 +44,7 @@ export function executionMethods(executions: Executions) {
       take(stream, executions.get(exec_id), offset === null ? null : wholeNumber("offset", offset), eof === true),
     exec_signal: async (stream, { exec_id, signal }) => {
       const execution = executions.get(exec_id);
-      if (!isSignal(signal)) throw new InvalidRequest("signal is not the name of one");
+      if (!isSignal(signal)) throw new InvalidRequest("signal must be the name of a signal");
       await execution.started;
       if (!execution.signal(signal)) throw hasEnded(execution);
       report(stream, execution);
@@ -132,7 +132,7 @@ async function take(stream: Stream, execution: Execution, offset: number | null,
   await input.inTurn(async () => {
     if (stream.ended) return;
     let known = offset === null ? 0 : input.received - offset;
-    if (known < 0) throw new StartError(StreamErrorCode.stdin_gap, `standard input stands at ${input.received}`);
+    if (known < 0) throw new StartError(StreamErrorCode.stdin_gap, `standard input is at offset ${input.received}`);
     for await (const bytes of stream.read(Channel.stdin)) {
       const fresh = bytes.subarray(Math.min(known, bytes.byteLength));
       known -= bytes.byteLength - fresh.byteLength;

@@ -36,7 +36,7 @@ export class Watches {
     if (typeof id !== "string") throw new InvalidRequest("watch_id must be text or null");
     const watch = this.#watches.get(id);
     if (watch?.has(after)) return watch;
-    throw new FileRefusal(StreamErrorCode.history_gone, "the watch is not kept any more");
+    throw new FileRefusal(StreamErrorCode.history_gone, "the watch is no longer kept");
   }
 
   async #begin(path: Buffer, recursive: boolean): Promise<Watch> {

@@ -75,7 +75,7 @@ async function targetOf(path: Buffer, owner: Owner): Promise<{ target: Buffer; b
 
 function requireReplaceable(before: FileEntry | null, { overwrite, expect }: Wanted): void {
   if (expect !== undefined && (before?.version ?? null) !== expect) {
-    throw new FileRefusal(StreamErrorCode.file_changed, "the file is another one by now");
+    throw new FileRefusal(StreamErrorCode.file_changed, "the file has been replaced");
   }
   if (before?.type === "directory") throw new FileError("EISDIR");
   if (before?.type === "other") throw new FileError("ENXIO");

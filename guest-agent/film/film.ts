@@ -83,7 +83,7 @@ export class Player {
       await this.#zrle.draw(piece.subarray(at + 4, end), this.#canvas, rectangle);
       return end;
     }
-    if (encoding !== RECORDED.desktopSize) throw new RangeError(`encoding ${encoding} is none of a recording`);
+    if (encoding !== RECORDED.desktopSize) throw new RangeError(`recordings have no encoding ${encoding}`);
     this.#canvas.clear();
     return at;
   }

@@ -60,7 +60,7 @@ class TileReader {
     else if (kind <= 16) this.#packed(pixels, this.#palette(kind), width);
     else if (kind === 128) this.#runs(pixels, () => this.#pixel());
     else if (kind >= 130) this.#paletteRuns(pixels, this.#palette(kind - 128));
-    else throw new RangeError(`a tile of kind ${kind} is none`);
+    else throw new RangeError(`invalid tile kind ${kind}`);
     return pixels;
   }
 

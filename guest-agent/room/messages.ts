@@ -24,7 +24,7 @@ export function messageCommands(): Command[] {
   const sendCommand = new Command("send")
     .description("send a message to an agent, to * for all others, or to a topic")
     .argument("<to>", "an agent, several separated by commas, *, or topic:NAME")
-    .argument("<text>", "what to send; - is standard input")
+    .argument("<text>", "the message; - is standard input")
     .option("--data", "the text is JSON")
     .option("--ack", "deliver it again until it is acknowledged")
     .option("--message-id <id>", "your own name for it; the same name is never sent twice")
@@ -42,7 +42,7 @@ export function messageCommands(): Command[] {
   const request = new Command("request")
     .description("send a request to an agent and wait for its reply")
     .argument("<agent>")
-    .argument("<text>", "what to ask; - is standard input")
+    .argument("<text>", "the request; - is standard input")
     .option("--data", "the text is JSON")
     .addOption(timeout())
     .action(async (agent: string, text: string, options: Shown & { data?: boolean; timeout: number }) => {
@@ -99,8 +99,8 @@ export function barrierCommand(): Command {
   return new Command("barrier")
     .description("arrive at a barrier and wait for the others")
     .argument("<barrier_id>")
-    .option("--parties <count>", "how many it waits for")
-    .option("--with <agents>", "names of the agents it waits for, separated by commas, this one included")
+    .option("--parties <count>", "number of agents to wait for")
+    .option("--with <agents>", "names of the agents to wait for, separated by commas, including this agent")
     .addOption(timeout())
     .action(async (barrier_id: string, options: Shown & { parties?: string; with?: string; timeout: number }) => {
       const released = await call("POST", "/barriers", {
@@ -131,7 +131,7 @@ async function nextMessage(from: string | undefined, timeoutMs: number): Promise
     const left = Math.max(0, Math.min(LONGEST_POLL_MS, Math.ceil(end - performance.now())));
     const { items } = (await call("GET", `/messages?limit=1&wait_ms=${left}${only}`)) as { items: Message[] };
     if (items[0]) return items[0];
-    if (left === 0) throw new RoomError("No message came in time.", "", {});
+    if (left === 0) throw new RoomError("No message arrived in time.", "", {});
   }
 }
 

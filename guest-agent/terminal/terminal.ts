@@ -126,8 +126,8 @@ export class Terminal {
   async attach(stream: Stream, { since, takeover }: TerminalAttachRequest): Promise<void> {
     const at = this.#placeOf(stream, since);
     if (at === null) return;
-    if (this.#attached && !takeover) return stream.fail(StreamErrorCode.terminal_in_use, "somebody is attached");
-    this.#attached?.stream.fail(StreamErrorCode.taken_over, "another client is attached now");
+    if (this.#attached && !takeover) return stream.fail(StreamErrorCode.terminal_in_use, "another client is attached");
+    this.#attached?.stream.fail(StreamErrorCode.taken_over, "another client has taken over");
     const own = { stream, at };
     this.#attached = own;
     clearTimeout(this.#life);

@@ -274,7 +274,7 @@ export class Link {
   /** Answers immediately. A peer that sends requests without reading the answers would make them pile up here. */
   #answer(type: FrameType, stream: number, payload: Uint8Array): void {
     this.#unread = this.#draining ? this.#unread + 1 : 0;
-    if (this.#unread > MAX_UNREAD_ANSWERS) throw new Error("the peer asks without reading the answers");
+    if (this.#unread > MAX_UNREAD_ANSWERS) throw new Error("the peer sends requests without reading the replies");
     this.send(type, stream, payload);
   }
 
@@ -506,7 +506,7 @@ export class Stream {
     incoming.window -= bytes.byteLength;
     this.#unreadBytes += bytes.byteLength;
     if (!this.#link.countUnread(this, bytes.byteLength)) {
-      this.fail(StreamErrorCode.too_many_streams, "too much is sent that nobody takes");
+      this.fail(StreamErrorCode.too_many_streams, "too much unread data");
       return;
     }
     if (incoming.take) {

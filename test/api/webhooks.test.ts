@@ -160,7 +160,7 @@ describe("a receiver", () => {
       return all.length === 3 && all;
     });
     expect(waiting[0]).toMatchObject({ state: "waiting", type: "room.created", status: null });
-    expect(waiting[0]?.error).toBe(`receiver.test takes no connections at port ${receiver.port}.`);
+    expect(waiting[0]?.error).toBe(`receiver.test refuses connections at port ${receiver.port}.`);
     expect(await get(first)).toMatchObject({ waiting_count: 3, failing_since: expect.any(String) });
     await receiver.listen();
     const all = await arrived(first.path, 6);

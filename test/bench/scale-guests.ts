@@ -134,7 +134,7 @@ export class ScaleGuests {
 
 /** Number of guests that the daemon's log reports as adopted, over all its starts. */
 function taken(daemon: TestDaemon): number {
-  return daemon.log.split("sandbox taken over").length - 1;
+  return daemon.log.split("adopted a sandbox").length - 1;
 }
 
 const USUAL_ROW: Omit<SandboxRow, keyof Omit<PlayedGuest, "room_id"> | "room_uid" | "org_id" | "created_by_id"> = {

@@ -363,7 +363,7 @@ describe.skipIf(LEFT_OUT !== null)("on another host", () => {
       }
       // In the meantime the template is saved with two processors; the next sandbox starts from that.
       const saved =
-        'journalctl -u roomd -o cat | grep "template saved with more processors" | grep -q \'"vcpu_count":2\'';
+        'journalctl -u roomd -o cat | grep "saved a template with more processors" | grep -q \'"vcpu_count":2\'';
       await until("it is saved", async () => (await host.run(saved)).status === 0, COLD_MS);
       await roomd("sandbox create demo again --vcpus 2 --memory 512");
       await until("it runs", async () => isUp("again"), COLD_MS);

@@ -165,7 +165,7 @@ describe("a connection that is not the agent's", () => {
     const others = [{}, { challenge: CHALLENGE, nonce: "guessed" }, { challenge: CHALLENGE, nonce: "" }];
     for (const played of others) {
       const other = dialAsAgent(connection, played);
-      expect(await other.link.closed).toMatch(/another one/);
+      expect(await other.link.closed).toMatch(/not the one/);
     }
     const garbage = dial();
     connection.accept(garbage.link);
@@ -278,7 +278,7 @@ describe("the host", () => {
     const first = dialAsAgent(connection, old);
     await connection.link(5_000);
     expect(first.welcomes[0]).not.toHaveProperty("secret");
-    expect(await dialAsAgent(connection, { ...old, toldNonce: "guessed" }).link.closed).toMatch(/another one/);
+    expect(await dialAsAgent(connection, { ...old, toldNonce: "guessed" }).link.closed).toMatch(/not the one/);
     const again = dialAsAgent(connection, { ...old, toldNonce: NONCE });
     await vi.waitFor(() => expect(first.socket.ended).toBe(true));
     expect(await connection.link(5_000)).toBe(again.link);
@@ -288,7 +288,7 @@ describe("the host", () => {
   test("rejects an older agent if the template has one that must prove itself", async () => {
     const { connection } = connectionOf(null);
     dialAsAgent(connection, { generation: OLDEST_GENERATION });
-    await expect(connection.link(5_000)).rejects.toThrow(/generation 1, and its template says another/);
+    await expect(connection.link(5_000)).rejects.toThrow(/generation 1, which is older than its template's/);
     connection.close("over");
   });
 });
@@ -297,8 +297,8 @@ describe("waiting in vain for a guest that was set up before reports that it", (
   test.each<[string, Played, RegExp]>([
     ["speaks a generation that is too old", { generation: 0 }, /did not connect.*speaks generation 0.*too old/],
     ["speaks a generation that is newer", { generation: GENERATION + 1 }, /did not connect.*which is newer/],
-    ["is a different one", { nonce: "another's" }, /did not connect.*another one/],
-    ["was never set up", { challenge: undefined }, /did not connect.*another one/],
+    ["is a different one", { nonce: "another's" }, /did not connect.*not the one/],
+    ["was never set up", { challenge: undefined }, /did not connect.*not the one/],
   ])("%s", async (_why, played, said) => {
     const { connection } = connectionOf(NONCE);
     const dialled = dialAsAgent(connection, { ...AGAIN, ...played });
@@ -352,7 +352,7 @@ describe("a restored guest", () => {
   ])("that %s is rejected, and the right one is accepted", async (_why, played) => {
     const { connection } = connectionOf(NONCE, SECRET, forked);
     const other = dialAsAgent(connection, { ...RESTORED, nonce: "its own", ...played });
-    expect(await other.link.closed).toMatch(/another one/);
+    expect(await other.link.closed).toMatch(/not the one/);
     expect(connection.acquaintance).toEqual({ secret: SECRET, nonce: NONCE });
     const agent = dialAsAgent(connection, { ...RESTORED, nonce: "its new one", before: NONCE });
     expect(await connection.link(5_000)).toBe(agent.link);

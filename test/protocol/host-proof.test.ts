@@ -177,7 +177,7 @@ test.each([
   const served = one.serve(host.guests);
   await host.hello();
   host.welcome(fields);
-  expect(await served).toEqual({ welcomed: false, reason: "the welcome brings no secret" });
+  expect(await served).toEqual({ welcomed: false, reason: "the welcome has no secret" });
   expect(one.carriedOut).toEqual([]);
 });
 
@@ -208,7 +208,7 @@ test("a silent listener delays the guest for ten seconds", async () => {
     await new Promise(setImmediate);
     expect(over).toBe(false);
     await vi.advanceTimersByTimeAsync(200);
-    expect(await served).toEqual({ welcomed: false, reason: "no welcome came" });
+    expect(await served).toEqual({ welcomed: false, reason: "no welcome arrived" });
   } finally {
     vi.useRealTimers();
   }

@@ -141,7 +141,7 @@ withGuests("roomd shell", {}, (guests) => {
     const { terminal_id } = items.find((item: { attached: boolean }) => item.attached);
     await using second = shell("--attach", terminal_id);
     expect(await statusOf(first)).toBe(125);
-    expect(first.text).toContain("another client is attached now");
+    expect(first.text).toContain("another client has taken over");
     await second.shows("# ");
     await guests.daemon.ok("DELETE", "/v1/rooms/s/sandboxes/a");
     expect(await statusOf(second)).toBe(125);

@@ -103,7 +103,7 @@ inBrowser("an owner goes to pay, sees the payment immediately, and takes one wor
 });
 
 inBrowser("an owner with a failed payment sees that, and is led to the payment portal", () => {
-  expect(seen.past_due).toContain("The last payment has failed");
+  expect(seen.past_due).toContain("The last payment failed");
   expect(seen.portal).toMatch(/\/portal\/cus_/);
 });
 

@@ -53,13 +53,13 @@ inBrowser("the first owner and an invited person join with a passkey, without an
 
 inBrowser("signing in requires no name, and a proof is given with the passkey", () => {
   expect(seen.again).toBe(`${url}/`);
-  expect(seen.added).toContain("The passkey is added.");
+  expect(seen.added).toContain("Passkey added.");
   expect(seen.stick).toEqual([["localhost", true]]);
 });
 
 inBrowser("errors are explained in text", () => {
-  expect(seen.same).toBe("There is a passkey for this account on this device already.");
-  expect(seen.first).toContain("The passkey is removed.");
+  expect(seen.same).toBe("This device already has a passkey for this account.");
+  expect(seen.first).toContain("Passkey removed.");
   expect(seen.last).toContain("Set a password or add another passkey first.");
   expect(seen.address).toBe(`${url}/signin`);
 });

@@ -70,7 +70,9 @@ export class InFlightCalls {
       if (this.#count(key) <= most) done.resolve();
     };
     const cut = () => {
-      const moving = new ServiceError("room_moving", { detail: "The room moves, and the call had not come whole." });
+      const moving = new ServiceError("room_moving", {
+        detail: "The room is moving, and the request had not arrived completely.",
+      });
       for (const over of this.#underWay.get(key)?.coming ?? []) over.abort(moving);
     };
     // Later calls find that the room is moving.
@@ -96,8 +98,8 @@ const keyOf = ({ org_id, room_id }: Room) => `${org_id} ${room_id}`;
 
 function stillCalled({ room_id }: Room, count: number): ServiceError {
   return new ServiceError("invalid_state", {
-    detail: `${count} calls about room ${room_id} have not come to their end.`,
-    hint: "Try again when less is asked of it.",
+    detail: `${count} calls about room ${room_id} have not finished.`,
+    hint: "Retry when fewer calls about the room are in progress.",
     retryAfterSeconds: 5,
   });
 }

@@ -23,7 +23,7 @@ export type FindRoom = (caller: Caller, roomId: string) => RoomTarget;
 /** Throws room_moving: a room has no access while its next host is undecided. */
 export function requireHere(room: Pick<RoomTarget, "room_id" | "is_moving">): void {
   if (!room.is_moving) return;
-  throw new ServiceError("room_moving", { detail: `Room ${room.room_id} is on its way to another host.` });
+  throw new ServiceError("room_moving", { detail: `Room ${room.room_id} is moving to another host.` });
 }
 
 /** Throws room_destroying, and not_ready during a restore, which would discard the change. */
@@ -31,8 +31,8 @@ export function requireActive(room: Pick<RoomTarget, "room_id" | "state" | "is_t
   requireLive(room);
   if (!room.is_turning) return;
   throw new ServiceError("not_ready", {
-    detail: `Room ${room.room_id} is being turned back to a checkpoint.`,
-    hint: "Try again once that is done.",
+    detail: `Room ${room.room_id} is being restored to a checkpoint.`,
+    hint: "Retry once the restore has finished.",
     retryAfterSeconds: 2,
   });
 }

@@ -49,9 +49,9 @@ export class FairSemaphore {
     const group = this.#groups.get(org_id) ?? { taken: 0, members: new Map() };
     const share = group.members.get(sandbox_id) ?? { taken: 0, waiting: new Set() };
     if (share.waiting.size >= this.#shares.waiting) {
-      return Promise.reject(new DeadlineError("too much of the sandbox waits already"));
+      return Promise.reject(new DeadlineError("too many calls of the sandbox are already waiting"));
     }
-    if (signal?.aborted) return Promise.reject(new DeadlineError("the wait was given up"));
+    if (signal?.aborted) return Promise.reject(new DeadlineError("the wait was cancelled"));
     this.#groups.set(org_id, group);
     group.members.set(sandbox_id, share);
     return new Promise((resolve, reject) => {
@@ -65,8 +65,8 @@ export class FairSemaphore {
         this.#forget(asker, group, share);
         reject(new DeadlineError(why));
       };
-      const giveUp = () => refuse("the wait was given up");
-      const timer = startTimer(() => refuse(`no place within ${deadlineMs} ms`), deadlineMs);
+      const giveUp = () => refuse("the wait was cancelled");
+      const timer = startTimer(() => refuse(`no slot was free within ${deadlineMs} ms`), deadlineMs);
       signal?.addEventListener("abort", giveUp);
       const enter = () => {
         end();

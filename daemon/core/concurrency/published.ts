@@ -40,9 +40,10 @@ export class Published<T> {
   until(predicate: (value: T) => boolean, deadlineMs: number, signal?: AbortSignal): Promise<T> {
     if (predicate(this.#value)) return Promise.resolve(this.#value);
     return new Promise((resolve, reject) => {
-      const late = () => waiter.settle({ error: new DeadlineError(`not so within ${deadlineMs} ms`) });
+      const late = () =>
+        waiter.settle({ error: new DeadlineError(`the expected state was not reached within ${deadlineMs} ms`) });
       const timer = deadlineMs === Number.POSITIVE_INFINITY ? undefined : startTimer(late, deadlineMs);
-      const aborted = () => waiter.settle({ error: new DeadlineError("the wait was given up") });
+      const aborted = () => waiter.settle({ error: new DeadlineError("the wait was cancelled") });
       const waiter: Waiter<T> = {
         predicate,
         settle: (outcome) => {
@@ -76,7 +77,7 @@ export async function within<T>(promise: Promise<T>, deadlineMs: number, what: s
 /** Settles like `work`, or rejects as soon as the signal is given. The work itself continues. */
 export async function unlessGivenUp<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   const givenUp = Promise.withResolvers<never>();
-  const refuse = () => givenUp.reject(new DeadlineError("the wait was given up"));
+  const refuse = () => givenUp.reject(new DeadlineError("the wait was cancelled"));
   signal.addEventListener("abort", refuse);
   try {
     if (signal.aborted) refuse();

@@ -63,7 +63,7 @@ export const CONFIG_KEYS = {
     kind: "string",
     default: "",
     about:
-      "Proxies whose X-Forwarded-For says from where a request comes: addresses and ranges, separated by commas. Without them it comes from the proxy.",
+      "Proxies whose X-Forwarded-For gives the client's address: addresses and ranges, separated by commas. Otherwise the proxy counts as the client.",
   },
   "web.enabled": {
     kind: "boolean",
@@ -73,30 +73,30 @@ export const CONFIG_KEYS = {
   "oauth.registration": {
     kind: "boolean",
     default: true,
-    about: "Whether applications may register themselves, which most clients of MCP do. Needs web.enabled.",
+    about: "Whether applications may register themselves, as most MCP clients do. Needs web.enabled.",
   },
   "oauth.registrations": {
     kind: "integer",
     default: 20,
-    about: "Most of them in an hour from one address; 0: any number.",
+    about: "Most registrations in an hour from one address; 0: no limit.",
   },
   "oauth.documents": {
     kind: "boolean",
     default: true,
     about:
-      "Whether applications may be known by a document at an https URL of theirs, which roomd then fetches. Needs web.enabled.",
+      "Whether applications may identify themselves by a metadata document at an https URL, which roomd then fetches. Needs web.enabled.",
   },
   "oauth.document_hosts": {
     kind: "string",
     default: "",
     about:
-      "Hosts of such documents that are taken, separated by commas, on private addresses too; empty: all public ones.",
+      "Hosts of such documents that are accepted, separated by commas, on private addresses too; empty: all public ones.",
   },
   "http.insecure": { kind: "boolean", default: false, about: "Allow a non-loopback http.listen without TLS." },
   "tls.mode": {
     kind: ["off", "files", "self-signed"],
     default: "off",
-    about: "Where the certificate comes from. With tls.cert and tls.key set, off means files.",
+    about: "Source of the certificate. With tls.cert and tls.key set, off means files.",
   },
   "tls.cert": {
     kind: "string",
@@ -107,13 +107,12 @@ export const CONFIG_KEYS = {
   "ports.domain": {
     kind: "string",
     default: "",
-    about:
-      "Domain of exposed ports: *.DOMAIN must lead to the API. Each port then has a host name and an origin of its own.",
+    about: "Domain of exposed ports: *.DOMAIN must lead to the API. Each port then has its own host name and origin.",
   },
   "ssh.listen": {
     kind: "string",
     default: "127.0.0.1:2222",
-    about: 'Where the SSH gateway listens, as host:port; "" switches it off.',
+    about: 'Address of the SSH gateway, as host:port; "" disables it.',
   },
   "ssh.address": {
     kind: "string",
@@ -148,89 +147,92 @@ export const CONFIG_KEYS = {
   "oidc.issuer": {
     kind: "string",
     default: "",
-    about: "URL of the OpenID Connect issuer by whose accounts people may sign in too. Empty: none.",
+    about: "URL of the OpenID Connect issuer whose accounts can also sign in. Empty: none.",
   },
-  "oidc.client_id": { kind: "string", default: "", about: "How this service is called there." },
+  "oidc.client_id": { kind: "string", default: "", about: "Client id of this service at the issuer." },
   "oidc.client_secret_file": {
     kind: "string",
     default: "",
-    about: "File with the secret that the issuer gave. Empty: it gave none.",
+    about: "File with the client secret of this service. Empty: none.",
   },
-  "oidc.name": { kind: "string", default: "single sign-on", about: "What the button on the sign-in page calls it." },
-  "oidc.scopes": { kind: "string", default: "openid email profile", about: "What the issuer is asked for." },
+  "oidc.name": {
+    kind: "string",
+    default: "single sign-on",
+    about: "Name of the issuer on the button of the sign-in page.",
+  },
+  "oidc.scopes": { kind: "string", default: "openid email profile", about: "Scopes requested from the issuer." },
   "oidc.domains": {
     kind: "string",
     default: "",
-    about: "Domains of verified addresses that are let in by it, separated by commas. Empty: all.",
+    about: "Domains of verified addresses that may sign in through the issuer, separated by commas. Empty: all.",
   },
   "oidc.role": {
     kind: ["none", "viewer", "member", "admin"],
     default: "none",
-    about:
-      "What somebody becomes in oidc.org who signs in by it for the first time; none: only linked accounts are let in.",
+    about: "Role in oidc.org after the first sign-in through the issuer; none: only linked accounts can sign in.",
   },
-  "oidc.org": { kind: "string", default: "", about: "Id of the organization that they join." },
+  "oidc.org": { kind: "string", default: "", about: "Id of the organization that new users join." },
   "oidc.group_roles": {
     kind: "string",
     default: "",
     about:
-      "What groups there make of somebody in oidc.org, as GROUP=ROLE separated by commas; the most counts, and is looked at each time they sign in by it. Who is in none gets oidc.role, and is not let in where that is none.",
+      "Roles in oidc.org by the issuer's groups, as GROUP=ROLE separated by commas; the highest counts, and is updated at each sign-in through it. Users in none of the groups get oidc.role, and are rejected if that is none.",
   },
-  "oidc.groups_claim": { kind: "string", default: "groups", about: "What the issuer calls somebody's groups." },
+  "oidc.groups_claim": { kind: "string", default: "groups", about: "Claim with a user's groups." },
   "signup.mode": {
     kind: ["closed", "invite", "approval", "open"],
     default: "closed",
     about:
-      "Who may sign up, with an organization of their own: nobody; whom the operator invites; who asks and is let in by the operator; anybody whose address is verified by mail.",
+      "Sign-up of users with their own organizations. closed: none; invite: those whom the operator invites; approval: after the operator's approval; open: all with an address verified by e-mail.",
   },
   "signup.domains": {
     kind: "string",
     default: "",
     about: "Domains of the addresses that may sign up, separated by commas. Empty: all.",
   },
-  "signup.per_day": integer(200, "Most letters in a day to people who sign up, all of them together; 0: any number."),
+  "signup.per_day": integer(200, "Most sign-up e-mails in a day, to all addresses together; 0: no limit."),
   "signup.per_hour": integer(
     10,
-    "How often in an hour one address may ask to sign up, or for a new way in; 0: any number.",
+    "Most requests to sign up or to recover an account in an hour from one address; 0: no limit.",
   ),
-  "credits.signup": integer(500, "Credits of a new organization whose owner signs up, once for each address."),
+  "credits.signup": integer(500, "Credits of an organization created by sign-up, once for each e-mail address."),
   "smtp.host": {
     kind: "string",
     default: "",
-    about: "Mail server that letters to people are handed to. Empty: none are sent, and links are shown to be copied.",
+    about: "SMTP server that sends e-mail to users. Empty: no e-mail is sent, and links are shown to be copied.",
   },
-  "smtp.port": integer(0, "Its port; 0: 587, 465 or 25, as smtp.tls is."),
+  "smtp.port": integer(0, "Its port; 0: 587, 465 or 25, depending on smtp.tls."),
   "smtp.tls": {
     kind: ["starttls", "implicit", "off"],
     default: "starttls",
-    about: "How the conversation with it is encrypted; off for a server on this host only.",
+    about: "Encryption of the connection to it; off for a server on this host only.",
   },
-  "smtp.user": { kind: "string", default: "", about: "Name to sign in there with. Empty: nobody signs in." },
+  "smtp.user": { kind: "string", default: "", about: "User name for the server. Empty: no authentication." },
   "smtp.password_file": { kind: "string", default: "", about: "File with the password." },
   "smtp.from": {
     kind: "string",
     default: "",
-    about: 'Address that letters come from, as "roomd <roomd@example.org>".',
+    about: 'Sender address of e-mails, as "roomd <roomd@example.org>".',
   },
   "otel.endpoint": {
     kind: "string",
     default: "",
     about:
-      "Address of an OpenTelemetry collector that spans are sent to by OTLP/HTTP, as http://127.0.0.1:4318. Empty: none are.",
+      "Address of an OpenTelemetry collector that receives spans over OTLP/HTTP, as http://127.0.0.1:4318. Empty: no spans are sent.",
   },
   "otel.headers_file": {
     kind: "string",
     default: "",
-    about: "File with headers that the collector wants, each a line NAME: VALUE. Empty: none.",
+    about: "File with headers for the collector, each a line NAME: VALUE. Empty: none.",
   },
   "otel.sample_percent": integer(
     100,
-    "Percent of the calls without a trace that begin one; those with a trace are told as it says.",
+    "Percent of calls without a trace context that start a trace; calls with one follow its sampling flag.",
   ),
   "otel.trace_url": {
     kind: "string",
     default: "",
-    about: "URL of the page where people look at a trace, with {trace_id} for its id. Empty: pages show the id alone.",
+    about: "URL of the page that shows a trace, with {trace_id} for its id. Empty: pages show the id alone.",
   },
   data_dir: {
     kind: "string",
@@ -241,13 +243,13 @@ export const CONFIG_KEYS = {
   host_id: {
     kind: "string",
     default: "",
-    about: "Name of this host in answers and records; empty: made up at the first start and kept in data_dir.",
+    about: "Name of this host in answers and records; empty: generated at the first start and stored in data_dir.",
   },
   "cluster.url": {
     kind: "string",
     default: "",
     about:
-      "PostgreSQL database by which several hosts are one service, as postgres://USER:PASSWORD@HOST/DATABASE; HOST may be several servers, HOST:PORT,HOST:PORT, of which the primary is asked. Empty: this host is by itself.",
+      "PostgreSQL database that joins several hosts into one service, as postgres://USER:PASSWORD@HOST/DATABASE; HOST may be several servers, HOST:PORT,HOST:PORT, of which the primary is used. Empty: standalone host.",
   },
   "cluster.password_file": {
     kind: "string",
@@ -257,43 +259,43 @@ export const CONFIG_KEYS = {
   "cluster.listen": {
     kind: "string",
     default: "127.0.0.1:7443",
-    about: "Where the other hosts reach this one, as host:port. Nobody but members gets in.",
+    about: "Address for connections from the other hosts, as host:port. Only members can connect.",
   },
   "cluster.address": {
     kind: "string",
     default: "",
-    about: "Address by which they reach it, as host:port, if it is not cluster.listen.",
+    about: "Address by which the other hosts reach this host, as host:port, if it is not cluster.listen.",
   },
   "cluster.labels": {
     kind: "string",
     default: "",
-    about: "What rooms can ask for of a host, as NAME=VALUE separated by commas.",
+    about: "Labels of this host that rooms can require, as NAME=VALUE separated by commas.",
   },
   "cluster.stale_after": {
     kind: "integer",
     default: 0,
     about:
-      "Seconds after which a host that cannot ask the database refuses keys and sessions (503 cluster_unavailable), as they may have been revoked meanwhile. 0: never, rooms go on.",
+      "Seconds without access to the database after which a host rejects keys and sessions (503 cluster_unavailable), as they may have been revoked since. 0: never; rooms keep working.",
   },
   "backup.log_mib": integer(
     1024,
-    "A backup fails when the database's log grows beyond this many MiB while the database is copied. On XFS and btrfs that takes no time.",
+    "A backup fails when the database's log grows beyond this many MiB while the database is copied. On XFS and btrfs the copy is instant.",
   ),
   "backup.s3.bucket": {
     kind: "string",
     default: "",
-    about: "Bucket of an object store that speaks the S3 protocol, for backups. Empty: none are made unasked.",
+    about: "Bucket of an S3-compatible object store for backups. Empty: no automatic backups.",
   },
   "backup.s3.endpoint": {
     kind: "string",
     default: "",
     about: "URL of the object store, with http or https and without a path.",
   },
-  "backup.s3.region": { kind: "string", default: "us-east-1", about: "Region that requests are signed for." },
+  "backup.s3.region": { kind: "string", default: "us-east-1", about: "Region for the signature of requests." },
   "backup.s3.prefix": {
     kind: "string",
     default: "",
-    about: "What stands before the names of backups in the bucket, as roomd/production.",
+    about: "Prefix of the names of backups in the bucket, as roomd/production.",
   },
   "backup.s3.key_id": { kind: "string", default: "", about: "Id of the key for the object store." },
   "backup.s3.secret_file": { kind: "string", default: "", about: "File with the secret of that key." },
@@ -301,21 +303,21 @@ export const CONFIG_KEYS = {
     kind: "string",
     default: "",
     about:
-      "File with the passphrase that backups are encrypted by, 16 characters or more. Keep a copy elsewhere: without it they open nothing.",
+      "File with the passphrase that encrypts backups, 16 characters or more. Keep a copy elsewhere: without it backups cannot be restored.",
   },
   "backup.s3.every": {
     kind: "duration",
     default: "24h",
-    about: "How long after a good backup the next one is made; 0s: only by `roomd backup --to s3`.",
+    about: "Interval from a successful backup to the next; 0s: only by `roomd backup --to s3`.",
   },
   "backup.s3.keep": integer(
     7,
-    "How many of this host's backups are kept there: older ones are deleted once a newer one is proven; 0: all.",
+    "Number of this host's backups to keep in the bucket: older ones are deleted once a newer one is verified; 0: all.",
   ),
   "backup.s3.read_back": {
     kind: "boolean",
     default: true,
-    about: "Whether each is read back and opened once it is there, before older ones are deleted.",
+    about: "Whether each backup is read back and decrypted after the upload, before older ones are deleted.",
   },
   acceleration: {
     kind: ["auto", "kvm", "tcg"],
@@ -326,7 +328,7 @@ export const CONFIG_KEYS = {
   "vsock.transport": {
     kind: ["auto", "kernel", "vhost-user"],
     default: "auto",
-    about: "auto uses the kernel's vhost-vsock where the host has it.",
+    about: "auto uses the kernel's vhost-vsock if the host has it.",
   },
   "host.qemu": { kind: "string", default: "qemu-system-x86_64", about: "The QEMU to run." },
   "host.qemu_img": { kind: "string", default: "qemu-img", about: "The qemu-img to run." },
@@ -334,7 +336,7 @@ export const CONFIG_KEYS = {
   "host.virtiofsd": {
     kind: "string",
     default: "auto",
-    about: "The Rust virtiofsd to run; auto looks where `roomd setup` puts it, and where distributions do.",
+    about: "The Rust virtiofsd to run; auto: from the directory of `roomd setup`, or those of distributions.",
   },
   "host.vhost_device_vsock": {
     kind: "string",
@@ -344,19 +346,19 @@ export const CONFIG_KEYS = {
   "host.agent": {
     kind: "string",
     default: "auto",
-    about: "The guest agent to bake into templates; auto: beside roomd.",
+    about: "The guest agent to bake into templates; auto: in the directory of roomd.",
   },
   "template.registries": {
     kind: "string",
     default: "",
     about:
-      "Registries, by host and port, from which organizations may have images fetched for templates of their own, separated by commas; *: any that is public. One that is named may be in a private network. What they redirect to is public, or named too.",
+      "Registries, by host and port, from which organizations may fetch images for custom templates, separated by commas; *: all public ones. A listed registry may be in a private network. Targets of redirects must be public or listed too.",
   },
   "template.cache_mib": {
     kind: "integer",
     default: 10_240,
     about:
-      "Disk for unpacked images and for what steps have made of them, so that the next build begins there. What is unused for a week goes. 0: nothing is kept.",
+      "Disk space for unpacked images and results of build steps, from which the next build continues. Entries unused for a week are deleted. 0: no cache.",
   },
   "template.mirror": {
     kind: "string",
@@ -374,24 +376,23 @@ export const CONFIG_KEYS = {
   "limits.org_templates": {
     kind: "integer",
     default: 10,
-    about: "Templates of its own that an organization may have.",
+    about: "Custom templates that an organization may have.",
   },
   "limits.template_build": {
     kind: "duration",
     default: "2h",
-    about:
-      "A template that an organization builds, and that is not ready after this time, has failed: builds run one at a time.",
+    about: "An organization's template build that is not ready after this time fails: builds run one at a time.",
   },
   "limits.concurrent_creates": {
     kind: "integer",
     default: 0,
-    about: "Sandboxes being started at once; 0: the host's cores.",
+    about: "Sandboxes that start in parallel; 0: the host's cores.",
   },
   "limits.sandbox_start": {
     kind: "duration",
     default: "2m",
     about:
-      "A sandbox that is not ready after this time has failed; one that boots has its template's ready_timeout_seconds besides. More for a host that is very slow, as an emulated one.",
+      "A sandbox that is not ready after this time fails; booting adds its template's ready_timeout_seconds. Set more for a very slow host, such as an emulated one.",
   },
   "limits.memory_overcommit": {
     kind: "integer",
@@ -416,7 +417,7 @@ export const CONFIG_KEYS = {
   "limits.requests_at_once": {
     kind: "integer",
     default: 2_000,
-    about: "How many of these requests may come at once after a pause.",
+    about: "Burst: most of these requests together after a pause.",
   },
   "limits.guest_requests_per_second": {
     kind: "integer",
@@ -426,7 +427,7 @@ export const CONFIG_KEYS = {
   "limits.guest_requests_at_once": {
     kind: "integer",
     default: 400,
-    about: "How many of these requests may come at once after a pause.",
+    about: "Burst: most of these requests together after a pause.",
   },
   "limits.port_requests_per_second": {
     kind: "integer",
@@ -436,7 +437,7 @@ export const CONFIG_KEYS = {
   "limits.port_requests_at_once": {
     kind: "integer",
     default: 1_000,
-    about: "How many of these requests may come at once after a pause.",
+    about: "Burst: most of these requests together after a pause.",
   },
   "limits.failed_logins": {
     kind: "integer",
@@ -472,7 +473,7 @@ export const CONFIG_KEYS = {
   "billing.provider": {
     kind: ["none", "stripe"],
     default: "none",
-    about: "Where plan starter is bought; none: plans and credits come from the operator.",
+    about: "Payment service that sells plan starter; none: plans and credits come from the operator.",
   },
   "billing.monthly_credits": integer(0, "Credits for each month of plan starter that was paid."),
   "billing.stripe.secret_key_file": { kind: "string", default: "", about: "File with Stripe's secret key." },
@@ -485,13 +486,13 @@ export const CONFIG_KEYS = {
   "billing.stripe.api_url": {
     kind: "string",
     default: "",
-    about: "Where Stripe's API is. Empty: where it is for everybody.",
+    about: "URL of Stripe's API. Empty: the public one.",
   },
   "pool.size": {
     kind: "integer",
     default: 2,
     about:
-      "Warm machines of template default kept ready for the next sandboxes, some 256 MiB of the host's memory each. Unless it is 0, one more of each other template used in the last hour, four at most, and of each with 2, 4 or 8 processors where that was used, with up to its min_memory_mib, while memory is left.",
+      "Warm machines of template default kept ready for the next sandboxes, about 256 MiB of the host's memory each. Unless it is 0, and while memory is left, one more of each other template used in the last hour, four at most, and of each with 2, 4 or 8 processors if that was used, with up to its min_memory_mib.",
   },
   "pool.most": {
     kind: "integer",
@@ -502,7 +503,7 @@ export const CONFIG_KEYS = {
   "reconcile.interval": {
     kind: "duration",
     default: "60s",
-    about: "How often the database is compared with what runs on the host.",
+    about: "Interval of reconciling the database with the host's processes.",
   },
   "hibernate.on_shutdown": {
     kind: "boolean",
@@ -531,7 +532,7 @@ export const CONFIG_KEYS = {
     kind: "integer",
     default: 256,
     about:
-      "MiB of messages kept for an organization. Above it the oldest that no agent still has to read are deleted, those that may be sent or asked for again after some minutes; if there are none, sending is refused. 0: no limit.",
+      "MiB of messages kept for an organization. Above it the oldest that no agent still has to read are deleted, but only after some minutes if they may be retried or requested again; if there are none, sending is refused. 0: no limit.",
   },
   "events.slow_reader": {
     kind: "duration",
@@ -547,7 +548,7 @@ export const CONFIG_KEYS = {
     kind: "string",
     default: "",
     about:
-      "File in the format of /etc/hosts with names for sandboxes and webhooks, read before this host's resolver is asked.",
+      "File in the format of /etc/hosts with names for sandboxes and webhooks, read before this host's resolver is queried.",
   },
   "egress.mib_per_second": {
     kind: "integer",
@@ -570,7 +571,7 @@ export const CONFIG_KEYS = {
   "audit.counted_interval": {
     kind: "duration",
     default: "5m",
-    about: "How often what is only counted becomes a record.",
+    about: "Interval of writing aggregated counts as records.",
   },
   "audit.retention": {
     kind: "duration",

@@ -24,7 +24,7 @@ export function hostIdOf({ host_id: given }: Pick<Config, "host_id">, file: stri
     .toString()
     .trimEnd();
   if (PATTERN.test(kept)) return kept;
-  throw new ConfigError(`${file} is not the name that was written there: put it back from a copy, or remove it`);
+  throw new ConfigError(`${file} does not contain the name that roomd wrote: restore it from a copy, or remove it`);
 }
 
 function newHostId(): string {

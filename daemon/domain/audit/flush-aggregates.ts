@@ -13,7 +13,7 @@ export function startFlushing(database: Database, log: Log, everyMs: number): ()
     try {
       await flushAggregates(database);
     } catch (error) {
-      log.error("counted calls not recorded", { error: describeError(error) });
+      log.error("failed to record aggregated calls", { error: describeError(error) });
     }
   });
 }

@@ -27,11 +27,11 @@ export function planBackups(config: Config): S3Plan | null {
   const bucket = config["backup.s3.bucket"];
   if (bucket === "") return null;
   if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket))
-    throw new ConfigError(`backup.s3.bucket = ${JSON.stringify(bucket)}: this is no name of a bucket`);
+    throw new ConfigError(`backup.s3.bucket = ${JSON.stringify(bucket)}: must be a valid bucket name`);
   const passphrase = needed(config, "backup.s3.passphrase_file");
   if (passphrase.length < LEAST_PASSPHRASE)
     throw new ConfigError(
-      `backup.s3.passphrase_file: the passphrase must have ${LEAST_PASSPHRASE} characters or more; \`openssl rand -base64 32\` makes one`,
+      `backup.s3.passphrase_file: the passphrase must have ${LEAST_PASSPHRASE} characters or more; \`openssl rand -base64 32\` generates one`,
     );
   const every = config["backup.s3.every"];
   return {

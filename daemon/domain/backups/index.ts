@@ -62,7 +62,7 @@ export function makeBackups({ plan, log, stateFile, make }: BackupsDeps): Backup
   const attempt = async () => {
     const outcome = await make(ending.signal).catch((error: unknown) => ({ failed: describeError(error) }));
     if (ending.signal.aborted) return;
-    if ("failed" in outcome) log.error("a backup was not made", { error: outcome.failed });
+    if ("failed" in outcome) log.error("failed to make a backup", { error: outcome.failed });
     else log.info("a backup was made", { ...outcome.stored });
     known = afterwards(readBackupState(stateFile) ?? known, outcome, wallMs());
     writeBackupState(stateFile, known);
@@ -72,7 +72,7 @@ export function makeBackups({ plan, log, stateFile, make }: BackupsDeps): Backup
     known = readBackupState(stateFile) ?? known;
     if (wallMs() < dueAt(known, everyMs)) return;
     underWay = attempt().catch((error: unknown) =>
-      log.error("what became of a backup is not kept", { error: describeError(error) }),
+      log.error("failed to write the state of backups", { error: describeError(error) }),
     );
     await underWay;
   };

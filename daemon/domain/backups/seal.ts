@@ -66,12 +66,12 @@ export async function* opened(source: AsyncIterable<Uint8Array>, passphrase: str
   const key = await keyFor(header.bytes, passphrase);
   let number = 0;
   for await (const { bytes, isLast } of pieces) {
-    if (bytes.length < TAG_BYTES) throw new BrokenBackup("it was cut off");
+    if (bytes.length < TAG_BYTES) throw new BrokenBackup("it is truncated");
     const decipher = createDecipheriv(CIPHER, key, nonceOf(number, isLast)).setAAD(header.bytes);
     decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
     yield finished(decipher, bytes.subarray(0, -TAG_BYTES), number++);
   }
-  if (number === 0) throw new BrokenBackup("it was cut off");
+  if (number === 0) throw new BrokenBackup("it is truncated");
 }
 
 function finished(decipher: ReturnType<typeof createDecipheriv>, bytes: Buffer, number: number): Buffer {
@@ -79,19 +79,19 @@ function finished(decipher: ReturnType<typeof createDecipheriv>, bytes: Buffer, 
     return Buffer.concat([decipher.update(bytes), decipher.final()]);
   } catch (cause) {
     const at = `${Math.floor((number * PIECE_BYTES) / 1024 ** 2)} MiB`;
-    throw new BrokenBackup(`it was changed or cut off at ${at}`, { cause });
+    throw new BrokenBackup(`it was changed or truncated at ${at}`, { cause });
   }
 }
 
 async function keyFor(header: Buffer, passphrase: string): Promise<Buffer> {
   if (header.length < HEADER_BYTES || !header.subarray(0, MAGIC.length).equals(MAGIC))
-    throw new BrokenBackup("it does not begin as a backup of this form does");
+    throw new BrokenBackup("it does not begin with the header of this backup format");
   const cost = header[MAGIC.length] ?? 0;
-  if (cost < 1 || cost > MAX_COST) throw new BrokenBackup("it asks for more memory than a backup may");
+  if (cost < 1 || cost > MAX_COST) throw new BrokenBackup("its key derivation needs more memory than allowed");
   const salt = header.subarray(MAGIC.length + 1, MAGIC.length + 1 + SALT_BYTES);
   const { key, check } = await keyOf(passphrase, salt, cost);
   if (timingSafeEqual(check, header.subarray(-CHECK_BYTES))) return key;
-  throw new WrongPassphrase("it was encrypted by another passphrase, or its first bytes were changed");
+  throw new WrongPassphrase("it was encrypted with another passphrase, or its first bytes were changed");
 }
 
 async function keyOf(passphrase: string, salt: Buffer, cost: number): Promise<{ key: Buffer; check: Buffer }> {

@@ -102,7 +102,7 @@ export class ObjectStore {
     const headers = { "content-type": "application/octet-stream" };
     const text = await this.#text({ method: "POST", key, query: { uploads: "" }, headers });
     const id = textIn(text, "UploadId");
-    if (id === "") throw new StoreError("The object store began an upload and gave it no id.", null);
+    if (id === "") throw new StoreError("The object store started an upload without an id.", null);
     return id;
   }
 
@@ -150,10 +150,10 @@ export class ObjectStore {
       const headers: Record<string, string> =
         at === 0 ? {} : { range: `bytes=${at}-`, ...(etag && { "if-match": etag }) };
       const silent = new AbortController();
-      const listen = () => startTimer(() => silent.abort(new Error("nothing came for a minute")), SILENCE_MS);
+      const listen = () => startTimer(() => silent.abort(new Error("no data for a minute")), SILENCE_MS);
       const answer = await this.#ask({ method: "GET", key, headers, deadlineMs: 0, signal: silent.signal });
       if (at > 0 && answer.status !== 206)
-        throw new StoreError("The object store does not go on where it was cut off.", null);
+        throw new StoreError("The object store cannot resume the interrupted download.", null);
       etag ??= answer.headers.get("etag");
       const length = Number(answer.headers.get("content-length"));
       const whole = at + length;
@@ -231,7 +231,7 @@ export class ObjectStore {
     const { origin } = this.#place.endpoint;
     return new StoreError(
       `The object store at ${origin} cannot be reached: ${describeError(cause)}.`,
-      "See whether backup.s3.endpoint is right, and whether this host gets there.",
+      "Check backup.s3.endpoint, and whether this host can reach it.",
       "",
       { cause },
     );
@@ -253,36 +253,39 @@ async function textOf({ body }: Response): Promise<string> {
   let left = MAX_ANSWER_BYTES;
   for await (const bytes of body ?? []) {
     left -= bytes.length;
-    if (left < 0) throw new StoreError("The object store said more than it may.", null);
+    if (left < 0) throw new StoreError("The object store's response is too long.", null);
     parts.push(bytes);
   }
   return Buffer.concat(parts).toString();
 }
 
 type Meaning = readonly [detail: string, hint: string | null];
-const UNKNOWN: Meaning = ["The object store refused: {said} ({code}).", null];
+const UNKNOWN: Meaning = ["The object store rejected the request: {said} ({code}).", null];
 const KEYS: Meaning = [
-  "The object store does not take the key: {said}.",
-  "See backup.s3.key_id and the file of backup.s3.secret_file.",
+  "The object store rejects the key: {said}.",
+  "Check backup.s3.key_id and the file of backup.s3.secret_file.",
 ];
 const MEANT: Record<string, Meaning | undefined> = {
   InvalidAccessKeyId: KEYS,
   SignatureDoesNotMatch: KEYS,
   AccessDenied: [
-    "The object store does not let this key do that in bucket {bucket}: {said}.",
+    "The object store denies the key this operation in bucket {bucket}: {said}.",
     "The key needs to list the bucket, and to put, get, delete and abort uploads of objects in it.",
   ],
   NoSuchBucket: [
     "There is no bucket {bucket} at {origin}.",
-    "Make it there, or set backup.s3.bucket to one that there is.",
+    "Create it, or set backup.s3.bucket to an existing bucket.",
   ],
-  NoSuchKey: ["There is no such backup in bucket {bucket}.", "`roomd backup list` shows those that there are."],
+  NoSuchKey: ["There is no such backup in bucket {bucket}.", "`roomd backup list` shows the existing backups."],
   RequestTimeTooSkewed: [
-    "The object store says that this host's clock is wrong.",
-    "Set the clock, as by systemd-timesyncd.",
+    "The object store reports that this host's clock is wrong.",
+    "Synchronize the clock, for example with systemd-timesyncd.",
   ],
-  AuthorizationHeaderMalformed: ["The object store does not take the request: {said}.", "See backup.s3.region."],
-  PermanentRedirect: ["Bucket {bucket} is elsewhere: {said}.", "See backup.s3.endpoint and backup.s3.region."],
+  AuthorizationHeaderMalformed: ["The object store rejects the request: {said}.", "Check backup.s3.region."],
+  PermanentRedirect: [
+    "Bucket {bucket} is at another endpoint: {said}.",
+    "Check backup.s3.endpoint and backup.s3.region.",
+  ],
 };
 
 const filled = (text: string, words: Record<string, string>) =>

@@ -114,7 +114,7 @@ export function partBytes(number: number): number {
 export async function prove(plan: S3Plan, store: ObjectStore, key: string, sent: Pick<Sent, "sha256">): Promise<void> {
   const digest = createHash("sha256");
   for await (const chunk of opened(store.read(key), plan.passphrase)) digest.update(chunk);
-  if (digest.digest("hex") !== sent.sha256) throw new BrokenBackup("what the object store has is not what was sent");
+  if (digest.digest("hex") !== sent.sha256) throw new BrokenBackup("the stored object differs from the uploaded one");
 }
 
 /** The new one is there and counts. */

@@ -68,7 +68,7 @@ const state = Type.Object(
 /** Breaks the barriers that wait for agents that are gone: the returned `gone` is empty. Throws Foreign. */
 export async function acceptBarriers(given: unknown, { takenAtMs }: Pick<Origin, "takenAtMs">): Promise<BarriersState> {
   const said = accept(state, given, "barriers");
-  if (!isUnique(said.gone)) throw new UntrustedRows("it names an agent twice that is gone");
+  if (!isUnique(said.gone)) throw new UntrustedRows("it lists a gone agent twice");
   const gone = new Set(said.gone);
   const notWaitedFor = new Set(said.gone);
   const once = onlyOnce("barriers");
@@ -81,7 +81,7 @@ export async function acceptBarriers(given: unknown, { takenAtMs }: Pick<Origin,
       generations.add(row);
       const participants = namesIn(row.participants);
       bytes += bytesOf({ participants, parties: Number(row.parties) });
-      if (bytes > MAX_ROOM_BARRIERS_BYTES) throw new UntrustedRows("its barriers take more than those of a room may");
+      if (bytes > MAX_ROOM_BARRIERS_BYTES) throw new UntrustedRows("its barriers exceed a room's limit");
       requireArrivals(row, participants);
       if (row.state !== "waiting") return undefined;
       const dead = participants?.filter((agentId) => gone.has(agentId)) ?? [];
@@ -90,7 +90,7 @@ export async function acceptBarriers(given: unknown, { takenAtMs }: Pick<Origin,
     },
   });
   generations.requireNewest();
-  if (notWaitedFor.size > 0) throw new UntrustedRows("no barrier of it waits for an agent that it says is gone");
+  if (notWaitedFor.size > 0) throw new UntrustedRows("it lists a gone agent that none of its barriers waits for");
   return { barriers: rows, gone: [] };
 }
 
@@ -104,7 +104,7 @@ function requireArrivals({ state, parties, arrived, ended_at }: Named, participa
     there.length <= (isWaiting ? most - 1 : most) &&
     (known === null || (most <= known.size && there.every((agentId) => known.has(agentId)))) &&
     (ended_at === null) === isWaiting;
-  if (!isOne) throw new UntrustedRows("a barrier of it has other arrivals than one can have");
+  if (!isOne) throw new UntrustedRows("one of its barriers has impossible arrivals");
 }
 
 /** Per barrier: the number of its generations, the newest of all, and the waiting one. */
@@ -118,8 +118,8 @@ class Generations {
     this.#of.set(barrier_id, its);
     its.count++;
     its.newest = Math.max(its.newest, number);
-    if (this.#of.size > MAX_ROOM_BARRIERS) throw new UntrustedRows("it has more barriers than a room may have");
-    if (its.count > MAX_GENERATIONS) throw new UntrustedRows("a barrier of it has more generations than are kept");
+    if (this.#of.size > MAX_ROOM_BARRIERS) throw new UntrustedRows("it has more barriers than a room's limit");
+    if (its.count > MAX_GENERATIONS) throw new UntrustedRows("one of its barriers has too many generations");
     if (state !== "waiting") return;
     if (its.waiting !== null) throw notNewest();
     its.waiting = number;
@@ -131,4 +131,4 @@ class Generations {
   }
 }
 
-const notNewest = () => new UntrustedRows("a barrier of it waits in another generation than its newest");
+const notNewest = () => new UntrustedRows("one of its barriers waits in a generation that is not its newest");

@@ -78,9 +78,9 @@ export class BarrierSpace {
     const taken = before + bytes;
     if (bytes > 0 && taken > MAX_ROOM_BARRIERS_BYTES) {
       throw new ServiceError("quota_exceeded", {
-        detail: `The room's barriers, with the names of those who are to arrive, take more than ${MAX_ROOM_BARRIERS_BYTES} bytes with this one.`,
+        detail: `With this barrier the room's barriers and the names of their participants take more than ${MAX_ROOM_BARRIERS_BYTES} bytes.`,
         details: { limit: "barriers", used: before, cap: MAX_ROOM_BARRIERS_BYTES },
-        hint: "Use names of barriers again, and let a barrier name fewer agents.",
+        hint: "Reuse barrier names, and name fewer agents in a barrier.",
       });
     }
     this.#counts.set(roomUid, { names, bytes: taken });

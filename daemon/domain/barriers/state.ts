@@ -42,7 +42,7 @@ export function termsOf(terms: Terms, before: BarrierRow | undefined): Pick<Barr
     throw invalid(
       "parties",
       "required",
-      "Send parties, participants or arrivals to say how many the barrier waits for.",
+      "Send parties, participants or arrivals: they set how many arrivals the barrier waits for.",
     );
   }
   if (participants && parties > participants.length) {

@@ -91,7 +91,7 @@ export function makeBilling(deps: BillingDeps, plan: BillingPlan | null): Billin
     if (recordOf(org_id).can_buy) return;
     throw new ServiceError("invalid_state", {
       detail: "The organization has a subscription.",
-      hint: "Cards, invoices and its end are seen to at the payment service.",
+      hint: "Manage cards, invoices and cancellation at the payment service.",
     });
   };
   /** The last checkout if it can still be paid; otherwise a new one. Concurrent calls get the same one. */
@@ -116,13 +116,15 @@ export function makeBilling(deps: BillingDeps, plan: BillingPlan | null): Billin
     // forgotten.
     if (getCustomer(queries, org_id)?.subscription_id) {
       throw new ServiceError("billing_failed", {
-        detail: "The payment service does not know who has bought before: is it the same account?",
+        detail:
+          "The payment service does not know the customer of an earlier purchase. Check that it is the same Stripe account.",
       });
     }
     const another = await requireProvider().newCustomer(org_id);
     await database.commit((within) => putCustomer(within, unpaid(org_id, another)));
     const second = await ask(another);
-    if (!second) throw new ServiceError("billing_failed", { detail: "The payment service does not know who pays." });
+    if (!second)
+      throw new ServiceError("billing_failed", { detail: "The payment service does not know the customer." });
     return second;
   };
   const recordOf = (orgId: OrgId): BillingRecord => {
@@ -153,7 +155,7 @@ export function makeBilling(deps: BillingDeps, plan: BillingPlan | null): Billin
         run: async (call, _input, org_id) => {
           requireCanBuy(org_id);
           const { checkout_id, url: leadsTo } = await checkoutFor(org_id);
-          if (leadsTo === null) throw new ServiceError("invalid_state", { detail: "This checkout is over already." });
+          if (leadsTo === null) throw new ServiceError("invalid_state", { detail: "This checkout has already ended." });
           const user_id = call.caller.key_id as string as UserId;
           const body = await database.commit((within) => {
             deps.requireOwner(within, call.caller);
@@ -200,7 +202,7 @@ export function makeBilling(deps: BillingDeps, plan: BillingPlan | null): Billin
           if (!(await isPaid(row))) {
             throw new ServiceError("invalid_state", {
               detail: "The payment is not confirmed yet.",
-              hint: "Try again soon.",
+              hint: "Retry in a moment.",
             });
           }
           const maker = { type: "user", id: call.caller.key_id as string };
@@ -237,7 +239,8 @@ export function makeBilling(deps: BillingDeps, plan: BillingPlan | null): Billin
       if (settling) await settling.endAll(orgId, row.customer_id);
       else if (row.status !== "none" && row.status !== "ended") {
         const { customer_id, subscription_id } = row;
-        const note = "an organization ends whose subscription nobody cancels, because billing.provider is none";
+        const note =
+          "an organization with a subscription ends: cancel it at the payment service, because billing.provider is none";
         deps.log.warn(note, { org_id: orgId, customer_id, subscription_id });
       }
     },
@@ -262,6 +265,6 @@ const unpaid = (org_id: OrgId, customer_id: string): CustomerRow => ({
 
 const alreadyTaken = (prefix: string | undefined) =>
   new ServiceError("invalid_state", {
-    detail: `This checkout has given its key${prefix ? `, ${prefix}…` : ""}.`,
-    hint: "Make another on the page of API keys.",
+    detail: `The key of this checkout was already shown${prefix ? `, ${prefix}…` : ""}.`,
+    hint: "Create another key on the API keys page.",
   });

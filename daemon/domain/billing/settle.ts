@@ -126,7 +126,7 @@ export class Settling {
       } catch (error) {
         failed = true;
         if (!this.#stopped) {
-          log.warn("billing not seen to, to be tried again", { events: eventIds, error: describeError(error) });
+          log.warn("failed to settle billing events; will retry", { events: eventIds, error: describeError(error) });
         }
       }
     }
@@ -144,7 +144,10 @@ export class Settling {
       if (customer) await this.settle(orgId, customer.customer_id);
     } catch (error) {
       if (this.#stopped) return;
-      log.warn("billing not looked at, to be tried again", { org_id: orgId, error: describeError(error) });
+      log.warn("failed to settle an organization's billing; will retry", {
+        org_id: orgId,
+        error: describeError(error),
+      });
       this.#deadlines.setIn(orgId, AGAIN_MS);
     }
   }

@@ -150,7 +150,7 @@ async function told<T>(work: () => Promise<T>): Promise<T> {
     const why =
       error instanceof Stripe.errors.StripeError ? `${error.type} ${error.statusCode ?? ""}` : describeError(error);
     throw new ServiceError("billing_failed", {
-      detail: `The payment service could not be asked: ${why.trim()}.`,
+      detail: `The request to the payment service failed: ${why.trim()}.`,
       cause: error,
     });
   }

@@ -16,7 +16,7 @@ const MEANINGS: Record<string, Meaning> = {
   ENXIO: ["invalid_path", "The path is neither a file nor a directory."],
   ELOOP: ["invalid_path", "The links in the path form a loop."],
   ENAMETOOLONG: ["invalid_path", "The path is too long."],
-  EINVAL: ["invalid_path", "The path cannot be used like this."],
+  EINVAL: ["invalid_path", "The path cannot be used in this way."],
   EMLINK: ["invalid_path", "The directory cannot hold more directories."],
   EFBIG: ["file_too_large"],
   EACCES: ["invalid_path", "The host is not allowed to use this path."],

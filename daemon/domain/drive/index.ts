@@ -85,7 +85,8 @@ export function makeDrive(deps: DriveDeps): DriveService {
     watch: (watched) => {
       const watching = new Quota({ ...deps, ...watched, usage: drive.usage });
       quota = watching;
-      const failed = (error: unknown) => deps.log.error("drives not looked at", { error: describeError(error) });
+      const failed = (error: unknown) =>
+        deps.log.error("failed to check the sizes of drives", { error: describeError(error) });
       return { stop: every(LOOK_EVERY_MS, () => watching.look(), failed) };
     },
     modeOf: (roomUid) => quota?.modeOf(roomUid) ?? "open",

@@ -87,7 +87,7 @@ export function kindOf(address: Address): Kind {
 const ranges = (...texts: string[]) =>
   texts.map((text) => {
     const range = readRange(text);
-    if (!range) throw new Error(`${text} is no range`);
+    if (!range) throw new Error(`${text} is not a range`);
     return range;
   });
 

@@ -89,7 +89,7 @@ class Reader {
   }
 
   take(count: number): Buffer {
-    if (count > this.#bytes.byteLength) throw new RangeError("shorter than it says");
+    if (count > this.#bytes.byteLength) throw new RangeError("shorter than its declared length");
     const taken = this.#bytes.subarray(0, count);
     this.#bytes = this.#bytes.subarray(count);
     return taken;

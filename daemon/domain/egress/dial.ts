@@ -32,7 +32,7 @@ export async function dial(
 function dialOne({ text }: Address, port: number, withinMs: number, signal: AbortSignal): Promise<Socket> {
   const { promise, resolve, reject } = Promise.withResolvers<Socket>();
   const socket = connect({ host: text, port, allowHalfOpen: true });
-  const giveUp = () => fail(new Error("it was given up"));
+  const giveUp = () => fail(new Error("the connection was cancelled"));
   const timer = startTimer(() => fail(new Error("no answer in time")), withinMs);
   const settle = () => {
     stopTimer(timer);

@@ -141,7 +141,7 @@ function unlistedPort({ ports }: Policy): number {
 
 const partText = (place: Place, port: number | null) => ({
   detail: `A part of ${to(place, port)} is allowed; its other addresses are not on the list, or cannot be reached.`,
-  hint: "Ask for one address, or for a smaller range.",
+  hint: "Pass one address, or a smaller range.",
 });
 
 function allowedText(place: Place, port: number | null, { entry, isBound }: Judged) {
@@ -168,7 +168,7 @@ function blockedText(place: Place, target: string, entry: string | null) {
     const detail = `${target} cannot be reached. ${NEVER_REACHABLE}`;
     return {
       detail,
-      hint: isStandIn(place) ? "Addresses of 198.18.0.0/15 stand for names in a guest: ask for the name." : null,
+      hint: isStandIn(place) ? "Addresses in 198.18.0.0/15 stand for names inside a guest: pass the name." : null,
     };
   }
   const isNamed = entry !== null && entry !== "*";

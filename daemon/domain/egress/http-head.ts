@@ -56,7 +56,7 @@ export function readHead(text: string): Head {
   const upgrade = (fields.get("upgrade") ?? []).join(",").toLowerCase();
   const body = bodyOf(fields);
   // HTTP/1.0 has no chunks: some servers would take them for requests.
-  if (minor === "0" && body.kind === "chunked") throw new BadRequest("the end of its body is not clear");
+  if (minor === "0" && body.kind === "chunked") throw new BadRequest("the length of its body is ambiguous");
   return { host, body, upgrade: upgrade === "" ? null : upgrade };
 }
 
@@ -82,13 +82,13 @@ function bodyOf(fields: ReadonlyMap<string, string[]>): Body {
   const lengths = fields.get("content-length") ?? [];
   if (encodings.length > 0) {
     if (lengths.length > 0 || encodings.join(",").toLowerCase() !== "chunked") {
-      throw new BadRequest("the end of its body is not clear");
+      throw new BadRequest("the length of its body is ambiguous");
     }
     return { kind: "chunked" };
   }
   if (lengths.length === 0) return { kind: "length", bytes: 0 };
   if (lengths.length > 1 || !/^\d{1,15}$/.test(lengths[0] ?? ""))
-    throw new BadRequest("the end of its body is not clear");
+    throw new BadRequest("the length of its body is ambiguous");
   return { kind: "length", bytes: Number(lengths[0]) };
 }
 

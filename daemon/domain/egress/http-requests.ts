@@ -63,7 +63,7 @@ export class HttpRequests {
     const out: Buffer[] = [];
     for (let passed = this.#step(); passed !== null; passed = this.#step()) out.push(passed);
     const tooMuch = this.#state.at === "held" && this.#pending.byteLength > MAX_HEAD_BYTES;
-    if (tooMuch) throw new BadRequest("it goes on before the server has agreed to another protocol");
+    if (tooMuch) throw new BadRequest("it continues before the server has accepted the protocol switch");
     return Buffer.concat(out);
   }
 
@@ -80,7 +80,7 @@ export class HttpRequests {
     if (switches && protocol !== WEBSOCKET) throw new BadRequest("the server switches to an unknown protocol");
     if (this.#state.at !== "held") {
       // It was answered before its body had ended: whatever it was, it is no other protocol.
-      if (switches) throw new BadRequest("the server goes on in another protocol too early");
+      if (switches) throw new BadRequest("the server switches to another protocol too early");
       if (this.#state.at === "body" && this.#state.next === "held") this.#state.next = "head";
       return Buffer.alloc(0);
     }

@@ -49,7 +49,7 @@ export class Tally {
       });
       this.#networks.written();
     } catch (error) {
-      log.error("egress traffic not written yet", { error: describeError(error) });
+      log.error("failed to write egress traffic; will retry", { error: describeError(error) });
       for (const [sandboxId, { place, traffic }] of waiting) this.count(sandboxId, place, traffic);
       for (const { of, destinations } of taken) of.giveBack(destinations);
     }

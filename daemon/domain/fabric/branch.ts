@@ -68,7 +68,7 @@ export function makeBranch(deps: FabricDeps): Branch<FabricState> {
     /** Throws quota_exceeded if the organization's messages leave no space for these. */
     put: (queries, state, room) => {
       const bytes = bytesOfStaged.get(state);
-      if (bytes === undefined) throw new Error("the rows of a room's messages were not staged");
+      if (bytes === undefined) throw new Error("failed to stage the rows of a room's messages");
       finish(queries, state, room, state.last_seq);
       budget.take(queries, room, bytes);
     },

@@ -230,7 +230,7 @@ function requireSpace(
   const full = space.take(queries, room_uid, recipients);
   if (full.length === 0) return;
   throw new ServiceError("inbox_full", {
-    detail: `The inbox of ${full[0]} is full (${MAX_INBOX} messages). This message was sent to nobody.`,
+    detail: `The inbox of ${full[0]} is full (${MAX_INBOX} messages). The message was not sent to any recipient.`,
     details: { agents: full, limit: MAX_INBOX },
   });
 }

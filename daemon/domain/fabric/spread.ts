@@ -33,7 +33,7 @@ export class Busy extends Error {
   readonly over: Promise<void>;
 
   constructor(over: Promise<void>) {
-    super("messages of another call are being spread in the room");
+    super("another call is still delivering messages in the room");
     this.over = over;
   }
 }

@@ -72,7 +72,7 @@ export class MessageTimers {
       const next = nextDue(this.#database.queries);
       if (next !== null) this.expectAt(next);
     } catch (error) {
-      this.#log.error("messages that are due were not looked at", { error: describeError(error) });
+      this.#log.error("failed to process due messages", { error: describeError(error) });
       this.expectAt(wallMs() + LONGEST_MS);
     }
   }

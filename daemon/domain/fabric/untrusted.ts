@@ -104,7 +104,7 @@ export async function acceptFabric(
 ): Promise<{ state: FabricState; bytes: number }> {
   const latestMs = takenAtMs + CLOCKS_APART_MS;
   const { last_seq, gone_seq, ...said } = accept(state, given, "messages");
-  if (gone_seq > last_seq) throw new UntrustedRows("messages of it are gone that were never sent");
+  if (gone_seq > last_seq) throw new UntrustedRows("it lists removed messages that were never sent");
   const [onceBySeq, onceById] = [onlyOnce("messages"), onlyOnce("messages")];
   /** Per message: recipients that had no delivery row so far. */
   const recipients = new Map<unknown, Set<unknown>>();
@@ -115,13 +115,13 @@ export async function acceptFabric(
       onceBySeq(message.seq);
       onceById(message.message_id);
       if (Number(message.seq) > last_seq)
-        throw new UntrustedRows("a message of it has a number that was not given out");
+        throw new UntrustedRows("one of its messages has a sequence number that was not assigned");
       requireSize(message);
       const to = listIn(message.recipients) ?? [];
       left -= to.length;
-      if (left < 0) throw new UntrustedRows("its messages have more recipients than those of a room's file may have");
+      if (left < 0) throw new UntrustedRows("its messages have more recipients than the limit of a room file");
       const each = new Set(to);
-      if (each.size < to.length) throw new UntrustedRows("a message of it has a recipient twice");
+      if (each.size < to.length) throw new UntrustedRows("one of its messages has a recipient twice");
       recipients.set(message.seq, each);
       bytes += bytesOf(sizedOf(message, to));
       return undefined;
@@ -133,11 +133,11 @@ export async function acceptFabric(
     each: (delivery) => {
       const { agent_id, seq } = delivery;
       if (!recipients.get(seq)?.delete(agent_id))
-        throw new UntrustedRows("a message of it was delivered to who was no recipient, or twice");
+        throw new UntrustedRows("one of its messages was delivered twice, or to an agent that is not a recipient");
       requireDue(delivery);
       if (!isOpen(delivery)) return undefined;
       const held = (open.get(agent_id) ?? 0) + 1;
-      if (held > MAX_INBOX) throw new UntrustedRows("an inbox of it has more than one may have");
+      if (held > MAX_INBOX) throw new UntrustedRows("one of its inboxes exceeds the limit");
       open.set(agent_id, held);
       return undefined;
     },
@@ -173,7 +173,7 @@ function requireDue(delivery: Named): void {
   if (due === null) return;
   const isAwaitingAck = became === "delivered" && ack_required === 1;
   const isOne = isOpen(delivery) && (end === null ? isAwaitingAck : Number(due) <= Number(end));
-  if (!isOne) throw new UntrustedRows("a message of it is due when none can be");
+  if (!isOne) throw new UntrustedRows("one of its messages has an impossible due time");
 }
 
 /** A message's size is computed again from its row: a size that differs from its payload's would be returned to the budget. */
@@ -183,5 +183,5 @@ function requireSize({ payload, payload_b64, size_bytes }: Named): void {
   const size = bytes ? bytes.length : Buffer.byteLength(String(payload));
   const isCanonical = bytes === null || bytes.toString("base64") === payload_b64;
   if (!isOne || !isCanonical || size !== size_bytes)
-    throw new UntrustedRows("a message of it is not as long as it says");
+    throw new UntrustedRows("one of its messages has a wrong size");
 }

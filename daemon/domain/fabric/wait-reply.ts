@@ -72,7 +72,7 @@ export async function awaitReply(
 
 function messageGone(messageId: string): ServiceError {
   return new ServiceError("message_not_found", {
-    detail: `Message ${messageId} is no longer in the room, so nobody can reply to it.`,
-    hint: "The room was restored to a checkpoint from before it. Send it again if it is still meant.",
+    detail: `Message ${messageId} is no longer in the room, so it cannot get a reply.`,
+    hint: "The room was restored to a checkpoint from before the message. Send it again if it is still needed.",
   });
 }

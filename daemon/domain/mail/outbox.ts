@@ -54,7 +54,7 @@ function postHere(queries: Queries, { kind, to, user_id, link_id }: NewMail): bo
   const created_at = now();
   if (user_id !== null && countSince(queries, eq(mails.user_id, user_id)) >= MAX_OF_USER) {
     throw new ServiceError("rate_limited", {
-      detail: `At most ${MAX_OF_USER} letters a day are sent for one person.`,
+      detail: `At most ${MAX_OF_USER} e-mails in a day are sent for one user.`,
       retryAfterSeconds: 3600,
     });
   }
@@ -121,7 +121,7 @@ export class Outbox {
   start(): () => Promise<void> {
     const { log } = this.#deps;
     const stop = repeat(LOOK_MS, async () => {
-      await this.#look().catch((error: unknown) => log.error("mail not looked at", { error: describeError(error) }));
+      await this.#look().catch((error: unknown) => log.error("failed to process the mail queue", { error: describeError(error) }));
     });
     return async () => {
       stop();
@@ -169,10 +169,10 @@ export class Outbox {
       const isOver = next_at > after(created_at, DAY_SECONDS);
       const isRefused = error instanceof MailError && error.isFinal;
       const told = { mail_id, kind, attempts: attempts + 1, error: describeError(error) };
-      log.warn(isRefused || isOver ? "mail given up" : "mail not sent, to be tried again", told);
+      log.warn(isRefused || isOver ? "failed to send an e-mail; giving up" : "failed to send an e-mail; will retry", told);
       const set = isRefused ? end("refused") : isOver ? end("expired") : { next_at };
       await change({ ...set, attempts: attempts + 1 }).catch((failed: unknown) =>
-        log.error("mail's outcome not written", { mail_id, error: describeError(failed) }),
+        log.error("failed to write the outcome of an e-mail", { mail_id, error: describeError(failed) }),
       );
     }
   }

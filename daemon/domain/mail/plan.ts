@@ -20,10 +20,10 @@ export function planMail(config: Config): MailPlan | null {
   if (host === "") return null;
   if (tls === "off" && !LOOPBACK.test(host)) {
     throw new ConfigError(
-      `smtp.tls = "off" is for a server on this host: mail has links that let people in, and ${host} is elsewhere`,
+      `smtp.tls = "off" is only for a server on this host: e-mails contain sign-in links, and ${host} is another host`,
     );
   }
-  if (from === "") throw new ConfigError("smtp.from is missing: smtp.host needs the address that mail comes from");
+  if (from === "") throw new ConfigError("smtp.from is missing: smtp.host needs a sender address");
   if (!ADDRESS.test(from)) {
     throw new ConfigError(`smtp.from = ${JSON.stringify(from)}: must be an address, as "roomd <roomd@example.org>"`);
   }

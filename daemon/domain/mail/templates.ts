@@ -13,44 +13,44 @@ export interface Email {
   text: string;
 }
 
-const IGNORE = "If you did not ask for this, ignore it: nothing has changed, and nothing will.";
+const IGNORE = "If you did not request this, ignore this e-mail: nothing has changed, and nothing will.";
 
 const LETTERS = {
   signup: ({ url, link }: EmailFacts): Email => ({
     subject: "Finish signing up",
-    text: `You asked to sign up at ${url}.\n\nFinish here, within 24 hours:\n${link}\n\n${IGNORE}`,
+    text: `You requested to sign up at ${url}.\n\nFinish your sign-up within 24 hours:\n${link}\n\n${IGNORE}`,
   }),
   request: ({ url, link }: EmailFacts): Email => ({
     subject: "Confirm your address",
-    text: `You asked to sign up at ${url}.\n\nConfirm your address here, within 24 hours:\n${link}\n\nWhoever runs the service then looks at it. ${IGNORE}`,
+    text: `You requested to sign up at ${url}.\n\nConfirm your address within 24 hours:\n${link}\n\nThe operator of the service will then review your request. ${IGNORE}`,
   }),
   approved: ({ url, link }: EmailFacts): Email => ({
     subject: "You can sign up now",
-    text: `You are welcome at ${url}.\n\nSign up here, within 72 hours:\n${link}`,
+    text: `Your request to sign up at ${url} was approved.\n\nSign up within 72 hours:\n${link}`,
   }),
   known: ({ url }: EmailFacts): Email => ({
-    subject: "You have an account already",
-    text: `Somebody, perhaps you, asked to sign up with this address at ${url}. You have an account there: sign in at\n${url}/signin\n\nIf you have lost your way in:\n${url}/recover\n\n${IGNORE}`,
+    subject: "You already have an account",
+    text: `A sign-up with this address was requested at ${url}, perhaps by you. You already have an account there. Sign in at\n${url}/signin\n\nIf you cannot sign in, reset your access:\n${url}/recover\n\n${IGNORE}`,
   }),
   recover: ({ url, link }: EmailFacts): Email => ({
-    subject: "A new way in",
-    text: `You asked for a new way into your account at ${url}.\n\nIt is good once, within 24 hours:\n${link}\n\n${IGNORE}`,
+    subject: "Reset your access",
+    text: `You requested to reset the access to your account at ${url}.\n\nThis link works once, within 24 hours:\n${link}\n\n${IGNORE}`,
   }),
   email: ({ url, link }: EmailFacts): Email => ({
     subject: "Confirm your address",
-    text: `Somebody who is signed in at ${url} would like to use this address there.\n\nIf that is you, confirm it here, within 24 hours:\n${link}\n\n${IGNORE}`,
+    text: `An account at ${url} requested to use this address.\n\nIf the account is yours, confirm the address within 24 hours:\n${link}\n\n${IGNORE}`,
   }),
   moved: ({ url }: EmailFacts): Email => ({
     subject: "Your address was changed",
-    text: `Your account at ${url} has another address from now on, and this one gets no more of its letters.\n\nIf that was not you, tell whoever runs the service at once.`,
+    text: `The e-mail address of your account at ${url} was changed. This address receives no more e-mails about it.\n\nIf you did not change it, contact the operator of the service immediately.`,
   }),
   invitation: ({ url, link }: EmailFacts): Email => ({
     subject: "You are invited",
-    text: `A member of an organization at ${url} invites you to it.\n\nThis shows which one, and lets you in, within 72 hours:\n${link}\n\nIf you expect no invitation, ignore this.`,
+    text: `A member of an organization at ${url} invites you to join it.\n\nView and accept the invitation within 72 hours:\n${link}\n\nIf you do not expect an invitation, ignore this e-mail.`,
   }),
   test: ({ url }: EmailFacts): Email => ({
-    subject: "Mail works",
-    text: `This is the mail that the operator of ${url} sent to try it.`,
+    subject: "Test e-mail",
+    text: `The operator of ${url} sent this e-mail to test the mail server.`,
   }),
 } as const;
 

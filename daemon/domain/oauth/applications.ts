@@ -23,7 +23,7 @@ export function makeApplications({
     const orgId = orgs.find(caller, String(params.org_id));
     if (caller.session && !caller.session.gives.includes("org:admin")) {
       throw new ServiceError("insufficient_scope", {
-        detail: "Owners and admins see an organization's applications.",
+        detail: "Only owners and admins can see an organization's applications.",
         details: { required: "admin" },
       });
     }

@@ -48,12 +48,13 @@ export async function readAuthorizationRequest(
   const client = await clients.find(one("client_id") ?? "", asker);
   const { redirect_uris: named } = client;
   const redirect_uri = one("redirect_uri") ?? (named.length === 1 ? named[0] : undefined);
-  if (redirect_uri === undefined) throw new Refusal("invalid_request", "The application does not say where it is.");
-  if (!isNamed(named, redirect_uri)) {
+  if (redirect_uri === undefined)
     throw new Refusal(
-      "invalid_redirect_uri",
-      "The application asks to be sent to a place that it has not named before.",
+      "invalid_request",
+      "redirect_uri is missing, and the application has not registered exactly one.",
     );
+  if (!isNamed(named, redirect_uri)) {
+    throw new Refusal("invalid_redirect_uri", "redirect_uri is not among the URIs that the application registered.");
   }
   const state = one("state") ?? null;
   const refusedAt = (error: OAuthError, description: string) =>
@@ -69,7 +70,7 @@ export async function readAuthorizationRequest(
   if (!CHALLENGE.test(code_challenge)) throw back("invalid_request", "code_challenge must be 43 characters.");
   try {
     const [scopes, audience] = [readScopes(one("scope")), readAudience(one("resource"), url)];
-    const refused = refusedAt("access_denied", "The person has said no.");
+    const refused = refusedAt("access_denied", "The user denied the request.");
     return { client, redirect_uri, state, code_challenge, scopes, audience, refused };
   } catch (error) {
     if (error instanceof Refusal) throw back(error.error, error.description);
@@ -80,7 +81,7 @@ export async function readAuthorizationRequest(
 /** A parameter that may come once (RFC 6749, 3.1). Throws invalid_request. */
 export function only(query: URLSearchParams, name: string): string | undefined {
   const all = query.getAll(name);
-  if (all.length > 1) throw new Refusal("invalid_request", `${name} comes more than once.`);
+  if (all.length > 1) throw new Refusal("invalid_request", `${name} is given more than once.`);
   // An empty parameter counts as absent.
   return all[0] || undefined;
 }
@@ -103,7 +104,7 @@ export function readScopes(scope: string | undefined): readonly Scope[] {
   if (scope === undefined) return GRANT_SCOPES;
   const asked = scope.split(" ");
   const known = GRANT_SCOPES.filter((each) => asked.includes(each));
-  if (known.length === 0) throw new Refusal("invalid_scope", "None of the scopes is known here.");
+  if (known.length === 0) throw new Refusal("invalid_scope", "None of the scopes is known to this service.");
   return known;
 }
 
@@ -118,5 +119,5 @@ export function readAudience(resource: string | undefined, url: string): Audienc
   const path = base === undefined ? null : resource.slice(base.length);
   if (path !== null && MCP_PATHS.includes(path)) return "mcp";
   if (path === "" || path === "/") return "api";
-  throw new Refusal("invalid_target", `The resource is not served here; ${url}/mcp is.`);
+  throw new Refusal("invalid_target", `This service does not serve the resource; ${url}/mcp is.`);
 }

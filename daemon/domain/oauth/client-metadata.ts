@@ -56,7 +56,8 @@ export class ClientMetadata {
   async read(clientId: string, asker: Asker): Promise<Client> {
     const url = requireUrl(clientId);
     const isListed = this.#hosts.includes(url.hostname);
-    if (this.#hosts.length > 0 && !isListed) throw refused(`Applications of ${url.hostname} are not taken here.`);
+    if (this.#hosts.length > 0 && !isListed)
+      throw refused(`Applications of ${url.hostname} are not accepted by this service.`);
     if (url.port !== "" && !isListed) throw refused("The application's URL must have no port.");
     const known = this.#known.get(clientId);
     if (known && known.untilMs > monotonicMs()) return known.what;
@@ -98,7 +99,7 @@ export class ClientMetadata {
       const refusal = error instanceof Refusal ? error : refused("The application's document cannot be read.");
       // The reason is not shown to strangers: it reveals names and ports that only this host can reach.
       if (refusal !== error)
-        this.#log.info("an application's document was not read", { client_id: clientId, error: String(error) });
+        this.#log.info("failed to read an application's document", { client_id: clientId, error: String(error) });
       this.#known.drop(clientId);
       this.#refused.put(clientId, { what: refusal, untilMs: monotonicMs() + FRESH_MS.failed });
       throw refusal;
@@ -135,7 +136,7 @@ const refused = (what: string) => new Refusal("invalid_client", what);
 function requireUrl(clientId: string): URL {
   const url = clientId.length > MAX_URL_CHARACTERS ? null : URL.parse(clientId);
   const isPlain = url && url.username === "" && url.password === "" && url.hash === "" && url.pathname !== "/";
-  if (!isPlain || url.href !== clientId) throw refused("The application's URL must be whole, and have a path.");
+  if (!isPlain || url.href !== clientId) throw refused("The application's URL must be absolute and have a path.");
   return url;
 }
 
@@ -189,7 +190,7 @@ async function fetchDocument(url: URL, mayBePrivate: boolean): Promise<{ body: s
       .split(";")[0]
       ?.trim()
       .toLowerCase();
-    if (statusCode !== 200) return reject(refused(`The application's document is answered with ${statusCode}.`));
+    if (statusCode !== 200) return reject(refused(`The response for the application's document is ${statusCode}.`));
     if (type !== "application/json") return reject(refused("The application's document is not application/json."));
     let [body, bytes] = ["", 0];
     response.setEncoding("utf8");
@@ -201,7 +202,7 @@ async function fetchDocument(url: URL, mayBePrivate: boolean): Promise<{ body: s
     response.on("error", reject);
     response.on("end", () => resolve({ body, freshMs: freshMsOf(String(answered["cache-control"] ?? "")) }));
   });
-  const late = startTimer(() => reject(refused("The application's document takes too long.")), FETCH_MS);
+  const late = startTimer(() => reject(refused("Fetching the application's document took too long.")), FETCH_MS);
   asked.on("error", reject);
   asked.end();
   try {

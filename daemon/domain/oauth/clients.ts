@@ -41,7 +41,7 @@ export class Clients {
     if (clientId === COMMAND_LINE.client_id) return COMMAND_LINE;
     if (this.#documents && clientId.startsWith("https://")) return await this.#documents.read(clientId, asker);
     const row = getClient(this.#database.queries, clientId);
-    if (!row) throw new Refusal("invalid_client", "The application is not known here. It has to register again.");
+    if (!row) throw new Refusal("invalid_client", "The application is not registered. It has to register again.");
     return row;
   }
 
@@ -67,6 +67,6 @@ export class Clients {
 }
 
 const full = () =>
-  new Refusal("invalid_client_metadata", "Too many applications have registered here. Ask the operator.");
+  new Refusal("invalid_client_metadata", "Too many applications have registered. Contact the operator.");
 
 export const unusedBefore = (at: string): string => after(at, -UNUSED_SECONDS);

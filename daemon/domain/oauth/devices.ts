@@ -103,11 +103,11 @@ export class Devices {
     const hashed = hashOf("odc-", device_code);
     const device = hashed === null ? undefined : getDevice(queries, hashed);
     if (!device || device.client_id !== client_id) throw new Refusal("invalid_grant", "The device code is not valid.");
-    if (device.expires_at <= now()) throw new Refusal("expired_token", "The code's time is up. Ask for another.");
+    if (device.expires_at <= now()) throw new Refusal("expired_token", "The code has expired. Request another.");
     if (device.allowed === null) throw this.#wait(device.device_sha256);
     this.#asked.delete(device.device_sha256);
     const grant = device.key_id === null ? undefined : getGrant(queries, device.key_id);
-    if (!device.allowed || !grant) throw new Refusal("access_denied", "The person has said no.");
+    if (!device.allowed || !grant) throw new Refusal("access_denied", "The user denied the request.");
     dropDevice(queries, device.device_sha256);
     return firstTokens(queries, grant);
   }
@@ -123,7 +123,7 @@ export class Devices {
     }
     // One second less than POLL_SECONDS: clocks and networks differ.
     return nowMs - last < (POLL_SECONDS - 1) * 1000
-      ? new Refusal("slow_down", `Ask again after ${POLL_SECONDS} seconds.`)
-      : new Refusal("authorization_pending", "Nobody has decided yet.");
+      ? new Refusal("slow_down", `Poll again after ${POLL_SECONDS} seconds.`)
+      : new Refusal("authorization_pending", "The user has not decided yet.");
   }
 }

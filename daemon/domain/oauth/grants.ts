@@ -46,8 +46,8 @@ export function makeGrants({ database, changes, orgs, url, clients }: Deps): Bou
   const requireFew = (within: Queries, call: KeyCall) => {
     if (list(call, within).length < MAX_GRANTS) return;
     throw new ServiceError("quota_exceeded", {
-      detail: `At most ${MAX_GRANTS} applications are let in by one person.`,
-      hint: "Sign some of them out, on the page of applications.",
+      detail: `At most ${MAX_GRANTS} applications can be authorized by one user.`,
+      hint: "Revoke some of them on the Applications page.",
     });
   };
 
@@ -173,7 +173,7 @@ function narrowed(caller: Caller, asked: readonly Scope[], { scopes, room_ids, e
   const given = asked.filter((scope) => gives.includes(scope) && (scopes?.includes(scope) ?? true));
   if (given.length === 0) {
     throw new ServiceError("scope_escalation", {
-      detail: "Nothing is left of what the application asks for: your role, or what you chose, has none of it.",
+      detail: "None of the requested scopes can be granted with your role and selection.",
       details: { scopes: asked },
     });
   }

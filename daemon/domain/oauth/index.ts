@@ -151,7 +151,7 @@ export function makeOAuth({ database, changes, orgs, log, url, documents }: OAut
       const caller = orgs.callerOfGrant(row.key_id);
       // A token is valid only for its audience.
       if (source !== "mcp" && getGrant(queries, row.key_id)?.audience !== "api") {
-        throw new ServiceError("invalid_api_key", { detail: "The access token is good for MCP only." });
+        throw new ServiceError("invalid_api_key", { detail: "The access token is valid for MCP only." });
       }
       return caller;
     },
@@ -190,7 +190,7 @@ export function makeOAuth({ database, changes, orgs, log, url, documents }: OAut
           dropUnusedClients(within, unusedBefore(at));
         });
       } catch (error) {
-        log.warn("what applications were granted was not swept", { error: describeError(error) });
+        log.warn("failed to sweep grants of applications", { error: describeError(error) });
       }
     },
   };

@@ -20,7 +20,7 @@ export function readMetadata(metadata: Record<string, unknown>): { name: string;
   }
   // Some request a secret and work without one: the response has "none", and no secret.
   if (method !== undefined && typeof method !== "string") {
-    throw new Refusal("invalid_client_metadata", "token_endpoint_auth_method must be a word.");
+    throw new Refusal("invalid_client_metadata", "token_endpoint_auth_method must be a string.");
   }
   const name = typeof client_name === "string" ? nameOf(client_name) : "";
   return { name: name || "An application without a name", redirect_uris: redirect_uris.map(requireRedirectUri) };

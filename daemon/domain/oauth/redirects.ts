@@ -47,16 +47,16 @@ export function isLoopback(redirectUri: string): boolean {
 export function requireRedirectUri(uri: unknown): string {
   const refuse = (what: string) => new Refusal("invalid_redirect_uri", what);
   if (typeof uri !== "string" || uri.length > MAX_CHARACTERS) {
-    throw refuse(`A redirect URI is text of ${MAX_CHARACTERS} characters at most.`);
+    throw refuse(`A redirect URI must be a string of ${MAX_CHARACTERS} characters at most.`);
   }
   const url = URL.parse(uri);
-  if (!url) throw refuse("A redirect URI must be a whole URL.");
-  if (url.hash !== "" || uri.includes("#")) throw refuse("A redirect URI has no #.");
-  if (url.username !== "" || url.password !== "") throw refuse("A redirect URI names no user.");
+  if (!url) throw refuse("A redirect URI must be an absolute URL.");
+  if (url.hash !== "" || uri.includes("#")) throw refuse("A redirect URI must have no fragment (#).");
+  if (url.username !== "" || url.password !== "") throw refuse("A redirect URI must have no user name.");
   if (NEVER.includes(url.protocol) || url.protocol.startsWith(NEVER_WITH))
     throw refuse(`A redirect URI cannot begin with ${url.protocol}`);
   if (url.protocol === "http:" && !LOOPBACK.includes(url.hostname)) {
-    throw refuse("A redirect URI is https, or http to the loopback address.");
+    throw refuse("A redirect URI must be https, or http to a loopback address.");
   }
   return uri;
 }

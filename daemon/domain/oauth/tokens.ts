@@ -63,9 +63,9 @@ export function tokensForCode(queries: Queries, { client_id, code, redirect_uri,
   const grant = hashed === null ? undefined : grantByCode(queries, hashed);
   if (!grant || grant.client_id !== client_id) throw bad("The code is not valid.");
   if (grant.code_used_at !== null) throw new Reused(grant.key_id, "code");
-  if ((grant.code_expires_at ?? "") <= now()) throw bad("The code's time is up.");
-  if (redirect_uri !== undefined && redirect_uri !== grant.redirect_uri) throw bad("The redirect_uri is another one.");
-  if (!answersChallenge(code_verifier, grant.code_challenge ?? "")) throw bad("The code_verifier does not fit.");
+  if ((grant.code_expires_at ?? "") <= now()) throw bad("The code has expired.");
+  if (redirect_uri !== undefined && redirect_uri !== grant.redirect_uri) throw bad("redirect_uri differs from that of the authorization request.");
+  if (!answersChallenge(code_verifier, grant.code_challenge ?? "")) throw bad("code_verifier does not match the code_challenge.");
   if (!useCode(queries, grant.key_id, now())) throw new Reused(grant.key_id, "code");
   return firstTokens(queries, grant);
 }
@@ -82,11 +82,11 @@ export function tokensForRefresh(queries: Queries, { client_id, token }: { clien
   const grant = row && getGrant(queries, row.key_id);
   if (!grant || row.kind !== "refresh" || grant.client_id !== client_id) throw bad("The refresh token is not valid.");
   if (row.rotated_at === null) {
-    if (row.expires_at <= now()) throw bad("The refresh token's time is up.");
+    if (row.expires_at <= now()) throw bad("The refresh token has expired.");
     if (countRotated(queries, grant.key_id, after(now(), -3600)) >= MAX_ROTATIONS) {
       throw new Refusal(
         "invalid_request",
-        "The application refreshes too often. Use the access token, and try again in an hour.",
+        "The application refreshes too often. Use the access token, and retry in an hour.",
       );
     }
     const salt = makeSalt();

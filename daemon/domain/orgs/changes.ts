@@ -201,8 +201,8 @@ function requireFew(queries: Queries, { org_id, first_key_id, created_by_type, c
   if (created_by_type === "operator") return;
   if (countKeysSince(queries, org_id, sinceMs, MAX_KEYS_A_DAY) < MAX_KEYS_A_DAY) return;
   throw new ServiceError("quota_exceeded", {
-    detail: `An organization may make ${MAX_KEYS_A_DAY} API keys in 24 hours.`,
-    hint: "Use a key again, or rotate fewer of them.",
+    detail: `An organization may create ${MAX_KEYS_A_DAY} API keys in 24 hours.`,
+    hint: "Reuse keys, or rotate fewer of them.",
   });
 }
 
@@ -213,7 +213,7 @@ function requireFewRotations(queries: Queries, firstKeyId: KeyId, sinceMs: numbe
   if (recent.length <= MAX_ROTATIONS_A_DAY) return;
   throw new ServiceError("quota_exceeded", {
     detail: `A key may be rotated ${MAX_ROTATIONS_A_DAY} times in 24 hours.`,
-    hint: "Make another key, and revoke this one.",
+    hint: "Create another key, and revoke this key.",
   });
 }
 
@@ -226,7 +226,7 @@ function addSshKey(queries: Queries, key: SshKeyRow): void {
     insertSshKey(queries, key);
   } catch (error) {
     if (!violatesUnique(error, "ssh_keys.fingerprint")) throw error;
-    throw new ServiceError("already_exists", { detail: `The organization has the key ${key.fingerprint} already.` });
+    throw new ServiceError("already_exists", { detail: `The organization already has the key ${key.fingerprint}.` });
   }
 }
 
@@ -237,7 +237,8 @@ function addSshKey(queries: Queries, key: SshKeyRow): void {
 function requireGoodMaker(queries: Queries, made: Pick<KeyRow, "created_by_type" | "created_by_id">): void {
   if (made.created_by_type !== "key") return;
   const maker = getKey(queries, made.created_by_id);
-  if (!maker || !isGood(maker)) throw new ServiceError("invalid_api_key", { detail: "The key ended during the call." });
+  if (!maker || !isGood(maker))
+    throw new ServiceError("invalid_api_key", { detail: "The key was revoked or expired during the call." });
 }
 
 function requireOrg(queries: Queries, orgId: OrgId): OrgRow {
@@ -256,6 +257,6 @@ function currentKey(queries: Queries, keyId: KeyId): KeyRow {
 function initialized(): ServiceError {
   return new ServiceError("already_exists", {
     detail: "This service is already initialized. Its keys were shown once and cannot be shown again.",
-    hint: "Make another key with `roomd key create --org ORG_ID --name NAME`.",
+    hint: "Create another key with `roomd key create --org ORG_ID --name NAME`.",
   });
 }

@@ -96,7 +96,7 @@ export function makeQuota({ queries, plans, held, driveUsed, templateMib }: Quot
       const { memory_mib: used } = held(within, orgId);
       if (used + memoryMib <= cap) return;
       throw new ServiceError("quota_exceeded", {
-        detail: `The build needs ${memoryMib} MiB of memory beside the ${used} MiB of sandboxes; the organization's plan allows ${cap}.`,
+        detail: `The build needs ${memoryMib} MiB of memory in addition to the ${used} MiB of sandboxes; the organization's plan allows ${cap}.`,
         details: { limit: "memory_mib", used, cap },
         hint: `Set a smaller min_memory_mib, destroy a sandbox, ${ASK_OPERATOR}.`,
       });
@@ -154,7 +154,7 @@ const NOUNS: Record<Held, string> = {
   sandboxes: "sandboxes",
   memory_mib: "MiB of memory in sandboxes",
   disk_gib: "GiB of disks of sandboxes",
-  template_mib: "MiB of templates of its own",
+  template_mib: "MiB of custom templates",
 };
 
 function softWarning(what: Held, used: number, { soft_cap, hard_cap }: Caps): string {

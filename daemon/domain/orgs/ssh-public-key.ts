@@ -24,20 +24,20 @@ export interface PublicKey {
 export function readPublicKey(text: string): PublicKey | { wrong: string } {
   const line = text.trim();
   if (line.includes("PRIVATE KEY")) {
-    return { wrong: "This is a private key. Keep it secret, and send the public one from the .pub file." };
+    return { wrong: "The key is a private key. Keep it secret, and send the public key from the .pub file." };
   }
-  if (/[\r\n]/.test(line)) return { wrong: "A public key is one line." };
+  if (/[\r\n]/.test(line)) return { wrong: "A public key must be one line." };
   const [algorithm = "", encoded = "", ...comment] = line.split(/\s+/);
   if (!ALGORITHMS.some((each) => each === algorithm)) {
     return { wrong: `The key must begin with one of ${ALGORITHMS.join(", ")}.` };
   }
   const parsed = parse(`${algorithm} ${encoded}`);
   if (!parsed || parsed.type !== algorithm || parsed.getPublicSSH().toString("base64") !== encoded) {
-    return { wrong: `This is not a valid public key of type ${algorithm}.` };
+    return { wrong: `The key is not a valid public key of type ${algorithm}.` };
   }
   const bits = algorithm === "ssh-rsa" ? modulusBits(parsed) : LEAST_RSA_BITS;
   if (bits < LEAST_RSA_BITS || bits > MAX_RSA_BITS) {
-    return { wrong: `An RSA key must have ${LEAST_RSA_BITS} to ${MAX_RSA_BITS} bits; this one has ${bits}.` };
+    return { wrong: `An RSA key must have ${LEAST_RSA_BITS} to ${MAX_RSA_BITS} bits; the given key has ${bits}.` };
   }
   return {
     algorithm,

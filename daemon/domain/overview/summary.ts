@@ -25,12 +25,12 @@ export function summaryText(
   nowMs: number,
 ): string {
   const [oldest] = waits;
-  if (!oldest) return "Nobody waits.";
+  if (!oldest) return "No agent is waiting.";
   const agents = new Set(waits.map(({ agent_id }) => agent_id)).size;
   const stuck =
     cycles.length === 0
-      ? "Nobody waits in a circle."
-      : `${counted(cycles.length, "circle")} of agents that wait for each other: ${cycles.map(({ text }) => text).join(" ")} None of them goes on before one of them replies or arrives.`;
+      ? "No deadlock."
+      : `${counted(cycles.length, "deadlock")}: ${cycles.map(({ text }) => text).join(" ")} Agents in a deadlock continue only after one of them replies or arrives.`;
   const longest = `The longest is ${oldest.agent_id}, ${agoText(oldest.since, nowMs)}: ${whatText(oldest)}.`;
   const more = truncated ? " There are more waits than these." : "";
   return `${counted(waits.length, "wait")} of ${counted(agents, "agent")}. ${stuck} ${longest}${more}`;

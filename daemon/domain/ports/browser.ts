@@ -91,18 +91,18 @@ async function browserPath({ connections }: PortParts, { row: { sandbox_id, org_
     if (error instanceof ServiceError) throw error;
     throw port.cutBecause === null
       ? noBrowser()
-      : new ServiceError("guest_unreachable", { detail: `The connection was cut: ${port.cutBecause}.` });
+      : new ServiceError("guest_unreachable", { detail: `The connection was closed: ${port.cutBecause}.` });
   } finally {
     port.close();
   }
 }
 
 function pathIn({ head, body }: Answered): string {
-  if (head.status !== 200 || !(body instanceof Uint8Array)) throw new BadAnswer("it is no browser");
+  if (head.status !== 200 || !(body instanceof Uint8Array)) throw new BadAnswer("it is not a browser");
   const said: unknown = parseJson(body);
   const url = Object(said).webSocketDebuggerUrl;
   const path = typeof url === "string" ? new URL(url).pathname : "";
-  if (!PATH.test(path)) throw new BadAnswer("it is no browser");
+  if (!PATH.test(path)) throw new BadAnswer("it is not a browser");
   return path;
 }
 

@@ -113,7 +113,7 @@ export async function expose(
   const { org_id, ends_with } = wanted;
   const row = await database.commit((queries) => {
     if (ends_with !== null && !isMakerGood(queries, { org_id, key_id: ends_with })) {
-      throw new ServiceError("invalid_api_key", { detail: "The key ended during the call." });
+      throw new ServiceError("invalid_api_key", { detail: "The key was revoked or expired during the call." });
     }
     const known = findPort(queries, sandbox.sandbox_id, port);
     if (known) return again(queries, known, wanted);

@@ -67,6 +67,6 @@ export class Refusals {
         }),
       false,
     );
-    written.catch((error: unknown) => log.error("audit not written", { error: describeError(error) }));
+    written.catch((error: unknown) => log.error("failed to write an audit record", { error: describeError(error) }));
   }
 }

@@ -227,14 +227,14 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
   const removeCutOff = async (roomUid: string) => {
     const isMuch = existsSync(paths.unborn(roomUid));
     const removed = removeUnborn(deps, roomUid).catch((error: unknown) =>
-      log.error("remains of a room not removed", { room_uid: roomUid, error: describeError(error) }),
+      log.error("failed to remove leftovers of a room", { room_uid: roomUid, error: describeError(error) }),
     );
     if (!isMuch) await removed;
   };
   /** A room may have many rows: no call waits for their removal. */
   const removeStray = (roomUid: RoomUid) => {
     deps.fabric.forget(roomUid).catch((error: unknown) =>
-      log.error("failed to remove the rows of a room that was not made", {
+      log.error("failed to remove the rows of a room that was not created", {
         room_uid: roomUid,
         error: describeError(error),
       }),
@@ -242,7 +242,7 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
   };
   const endUnasked = (row: RoomRow, reason: string) => {
     endAndRecord(row, true, reason).catch((error: unknown) =>
-      log.error("room not destroyed", { room_uid: row.room_uid, error: describeError(error) }),
+      log.error("failed to destroy a room", { room_uid: row.room_uid, error: describeError(error) }),
     );
   };
 
@@ -261,7 +261,7 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
     for (const row of drivesDue(database.queries, moment)) {
       if (eraser.has(row.room_uid)) continue;
       eraseKept(row).catch((error: unknown) =>
-        log.error("drive not erased", { room_uid: row.room_uid, error: describeError(error) }),
+        log.error("failed to erase a drive", { room_uid: row.room_uid, error: describeError(error) }),
       );
     }
     retirements.set("next", nextDriveDue(database.queries, moment));
@@ -271,7 +271,9 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
   const sweep = (row: RoomRow) => {
     deps.drive
       .sweep(toTarget(row, paths))
-      .catch((error: unknown) => log.warn("drive not swept", { room_id: row.room_id, error: describeError(error) }));
+      .catch((error: unknown) =>
+        log.warn("failed to sweep a drive", { room_id: row.room_id, error: describeError(error) }),
+      );
   };
 
   return {
@@ -293,7 +295,7 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
     recover: async (answering) => {
       // A standalone host owns every room of its database, also if the database was restored or the host was renamed.
       const claimed = await database.commit((queries) => claimRooms(queries, deps.hostId));
-      if (claimed > 0) log.info("rooms taken over from another host's name", { host: deps.hostId, rooms: claimed });
+      if (claimed > 0) log.info("claimed the rooms of this host's former name", { host: deps.hostId, rooms: claimed });
       const live = liveRooms(database.queries);
       const known = new Set<string>(live.map((row) => row.room_uid));
       // Leftovers of interrupted room creations (crash): they have no row.

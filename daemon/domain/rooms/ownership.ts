@@ -60,8 +60,8 @@ function standingOf(owner: Owner | null, epoch: number, hostId: string): Standin
 function contested({ room_id }: Held, { host_id, contested_by }: Owner, hostId: string): ServiceError {
   const hosts = [host_id, contested_by ?? hostId];
   return new ServiceError("invalid_state", {
-    detail: `Room ${room_id} is on two hosts in the same epoch: ${hosts.join(" and ")}. Neither of them answers for it.`,
+    detail: `Room ${room_id} is on two hosts in the same epoch: ${hosts.join(" and ")}. Neither host serves it.`,
     details: { hosts },
-    hint: "The operator of the service chooses one: `roomd cluster keep ROOM_UID`, on that host.",
+    hint: "The operator of the service chooses a host: `roomd cluster keep ROOM_UID`, on that host.",
   });
 }

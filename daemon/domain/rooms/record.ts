@@ -11,10 +11,10 @@ const DRIVE_WARNING_SHARE = 0.9;
 const WARNINGS = {
   open: [],
   stopped: [
-    "The drive is over its quota, or the organization's drives are over its plan. In the sandboxes files can be read and deleted, but not written.",
+    "The drive is over its quota, or the organization's drives are over its plan. Sandboxes can read and delete files, but not write.",
   ],
   held: [
-    "The drive still grew beyond its quota. In the sandboxes every access to it waits until drive calls have deleted enough.",
+    "The drive kept growing beyond its quota. In sandboxes every access to it blocks until drive calls have deleted enough.",
   ],
 } as const;
 

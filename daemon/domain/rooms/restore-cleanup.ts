@@ -55,7 +55,7 @@ export async function settleRooms(
       updateRoom(queries, room_uid, {
         state: "destroying",
         status_reason: "destroying",
-        status_message: "The room was destroyed while the backup was made.",
+        status_message: "The room was destroyed while its backup was being made.",
         keep_drive: ended.get(room_uid)?.keep_drive ?? existsSync(paths.retired_room(room_uid)),
         updated_at: now(),
         last_transition_at: now(),

@@ -17,7 +17,7 @@ export function requireFreeDisk(deps: Pick<SandboxDeps, "paths">, mib: number): 
   const free = freeDiskMib(deps);
   if (mib <= free) return;
   throw new ServiceError("disk_full", {
-    detail: `The host's disk has ${free} MiB free for what is saved; this may need ${Math.ceil(mib)} MiB.`,
+    detail: `The host's disk has ${free} MiB free for saved state; the call may need ${Math.ceil(mib)} MiB.`,
     hint: "Delete snapshots, templates or files of drives.",
   });
 }

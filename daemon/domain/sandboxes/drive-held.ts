@@ -8,7 +8,7 @@ import type { SandboxRow } from "./table.ts";
 type Room = Pick<SandboxRow, "room_uid">;
 
 const HELD = {
-  detail: "The drive is far over its quota, and every access to it in the room's sandboxes waits.",
+  detail: "The drive is far over its quota, and every access to it in the room's sandboxes blocks.",
   hint: "Delete files with {{fs_delete}} until the room has no warnings.",
 };
 

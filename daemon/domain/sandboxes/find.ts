@@ -61,5 +61,5 @@ function hintOf({ database }: SandboxDeps, { room_uid, org_id }: RoomTarget, age
   const filter = { org_id, room_uids: [room_uid], agent_id: agentId, after: null, limit: MAX_NAMED + 1 };
   const agents = listSandboxes(database.queries, filter).map(({ agent_id }) => agent_id);
   const names = agents.slice(0, MAX_NAMED).join(", ") + (agents.length > MAX_NAMED ? ", …" : "");
-  return `${agents.length === 0 ? "No agent of the room has a sandbox." : `Agents with a sandbox: ${names}.`} {{sandbox_create}} makes one.`;
+  return `${agents.length === 0 ? "No agent of the room has a sandbox." : `Agents with a sandbox: ${names}.`} {{sandbox_create}} creates one.`;
 }

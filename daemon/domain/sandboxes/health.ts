@@ -53,7 +53,7 @@ export function stalledChange(row: SandboxRow, stands: boolean): Partial<Sandbox
 
 /** The guest keeps running but is unreachable: it could not be adopted yet. */
 export function leftChange(row: SandboxRow, why: string): Partial<SandboxRow> {
-  const status_message = `The guest runs, but cannot be reached until roomd has taken it over: ${why}`.slice(0, 1000);
+  const status_message = `The guest runs, but cannot be reached until roomd has adopted it: ${why}`.slice(0, 1000);
   return row.status_message === status_message ? {} : { status_reason: LEFT_REASON, status_message };
 }
 
@@ -70,5 +70,5 @@ export function lostMessage({ status_reason, status_message, state }: SandboxRow
   if (status_reason === HOST_SHUTDOWN && state === "hibernating") {
     return "The host went down before the sandbox was saved.";
   }
-  return `The guest could not be taken over after a restart: ${why}.`;
+  return `The guest could not be adopted after a restart: ${why}.`;
 }

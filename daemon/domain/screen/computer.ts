@@ -78,7 +78,7 @@ function requireOnScreen({ coordinate, start_coordinate, region }: Input, { widt
   ];
   for (const [field, place, beyond] of places) {
     if (!place || (place[0] < width + beyond && place[1] < height + beyond)) continue;
-    const message = `${field} is not on the screen, which is ${width}x${height} in the size that you asked for.`;
+    const message = `${field} is not on the screen, which is ${width}x${height} in the requested size.`;
     throw new ServiceError("validation_failed", {
       detail: message,
       errors: [{ field, code: "out_of_range", message }],

@@ -68,17 +68,17 @@ function ofText(text: string): RuleBreak[] {
   const typed = chordsOfText(text);
   return "chords" in typed
     ? []
-    : [{ field: "text", code: "pattern", message: `text has ${typed.bad}, which no key types.` }];
+    : [{ field: "text", code: "pattern", message: `text has ${typed.bad}, which no key produces.` }];
 }
 
 function ofKeys(field: "text" | "key", names: string): RuleBreak[] {
   const read = chordsOf(names);
   if ("bad" in read) {
-    const message = `${JSON.stringify(read.bad.slice(0, 64))} names no key. Names are those of X11, as Return, ctrl+c or Page_Down; at most ${MAX_CHORDS} with spaces between.`;
+    const message = `${JSON.stringify(read.bad.slice(0, 64))} is not a key. Key names are those of X11, such as Return, ctrl+c or Page_Down; at most ${MAX_CHORDS} with spaces between.`;
     return [{ field, code: "pattern", message }];
   }
   if (field === "key" && read.chords.length > 1) {
-    return [{ field, code: "pattern", message: "key names keys that are held together: join them by +." }];
+    return [{ field, code: "pattern", message: "Join keys that are held together in key with +." }];
   }
   return [];
 }

@@ -46,7 +46,7 @@ export function makeView(deps: ScreenDeps, tickets: Tickets<ScreenGoal>, viewers
       if (!kept) {
         throw new ServiceError("invalid_api_key", {
           detail: "The ticket is not valid for this screen, or has expired.",
-          hint: "Make another one with `roomd screen ROOM AGENT --ticket`.",
+          hint: "Create another ticket with `roomd screen ROOM AGENT --ticket`.",
         });
       }
       const caller = { ...kept.caller };

@@ -58,7 +58,7 @@ export class Viewer implements DuplexSession {
   }
 
   hear(): void {
-    this.end("bad_message", "RFB comes in binary frames");
+    this.end("bad_message", "RFB must be in binary frames");
   }
 
   take(bytes: Uint8Array): void {
@@ -69,7 +69,7 @@ export class Viewer implements DuplexSession {
       const passed = this.#filter.take(bytes);
       this.#allowance.spend(this.#filter.messages - before);
       if (this.#allowance.debtMs() > 0) {
-        this.end("input_overflow", "so many messages no viewer sends");
+        this.end("input_overflow", "too many messages from the viewer");
       } else if (this.#backlog.size + passed.byteLength > MAX_WAITING_BYTES) {
         this.end("input_overflow", "the guest reads too slowly");
       } else {

@@ -40,7 +40,7 @@ export class Viewers {
     this.#all.add(viewer);
     const { session, key_id } = call.caller;
     const what = session ? "session" : "key";
-    const letGo = hold(session ?? key_id, () => viewer.end("unauthorized", `the ${what} is no longer good`));
+    const letGo = hold(session ?? key_id, () => viewer.end("unauthorized", `the ${what} is no longer valid`));
     void sandboxes
       .stopped(sandboxId, over.signal)
       .then((state) => viewer.end("sandbox_stopped", `the sandbox is ${state}`));
@@ -54,7 +54,7 @@ export class Viewers {
       // Input and output are private; only their amounts are recorded.
       if (drives) await recordOf(this.#deps, call, "screen.driven", end, monotonicMs() - startedAt);
     });
-    done.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
+    done.catch((error: unknown) => log.error("failed to write an audit record", { error: String(error) }));
   }
 
   stop(): void {
@@ -70,6 +70,6 @@ export class Viewers {
 function places(most: number, what: string): ConcurrencyLimit {
   return new ConcurrencyLimit(
     most,
-    () => new ServiceError("insufficient_capacity", { detail: `${most} viewers look at ${what} already.` }),
+    () => new ServiceError("insufficient_capacity", { detail: `${most} viewers already watch ${what} already.` }),
   );
 }

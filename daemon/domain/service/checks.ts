@@ -188,7 +188,7 @@ export function runChecks(
     findings.virtiofsd === null
       ? fail(
           "virtiofsd",
-          "There is no Rust virtiofsd on this host.",
+          "The Rust virtiofsd is not installed on this host.",
           "Run `roomd setup --no-demo`, or set host.virtiofsd.",
         )
       : ok("virtiofsd", `virtiofsd is ${findings.virtiofsd}.`),
@@ -208,7 +208,7 @@ export function runChecks(
     readersCheck(threads),
     asideCheck(threads),
     findings.ssh === null
-      ? ok("ssh", "The SSH gateway's library works as it is used.")
+      ? ok("ssh", "The library of the SSH gateway works as expected.")
       : warn("ssh", findings.ssh, "Install a released build of roomd, or report it."),
     passkeysCheck(passkeys),
     quotaCheck(findings),
@@ -230,31 +230,31 @@ export function runChecks(
 
 /** Browser features that do not work at the service's URL, and missing separation of origins. */
 function webCheck({ web }: HostFindings): Check {
-  if (!web) return ok("web", "The pages for people are off.");
+  if (!web) return ok("web", "The web pages are disabled.");
   const { protocol, hostname, pathname } = new URL(web.url);
   const troubles: [message: string, remedy: string][] = [];
   if (!web.is_trustworthy) {
     troubles.push([
-      `Browsers find the pages at ${web.url}: over plain HTTP at a name no password is taken, and no passkey works.`,
+      `Browsers reach the pages at ${web.url}: over plain HTTP at a host name, passwords are rejected and passkeys do not work.`,
       "Set tls.mode, or http.base_url to the https:// address of a proxy that has TLS.",
     ]);
   }
   if (pathname !== "/") {
     troubles.push([
-      `http.base_url has the path ${pathname}, and pages and cookies are at the root.`,
-      "Give it no path.",
+      `http.base_url has the path ${pathname}, but pages and cookies are at the root.`,
+      "Remove the path.",
     ]);
   }
   if (protocol === "https:" && !web.has_tls) {
     if (!web.is_local) {
       troubles.push([
-        "http.base_url is that of a proxy with TLS, and http.listen takes plain HTTP from every host.",
-        "Have http.listen on loopback, or give it TLS as well.",
+        "http.base_url is that of a proxy with TLS, but http.listen accepts plain HTTP from every host.",
+        "Set http.listen to loopback, or enable TLS for it as well.",
       ]);
     }
     if (!web.has_proxies) {
       troubles.push([
-        "To limits and records all requests come from the proxy.",
+        "For limits and records, all requests come from the proxy.",
         "Set http.trusted_proxies to its address.",
       ]);
     }
@@ -262,11 +262,11 @@ function webCheck({ web }: HostFindings): Check {
   const ports = web.ports_domain?.replace(/:\d+$/, "") ?? null;
   if (ports !== null && siteOf(ports) === siteOf(hostname)) {
     troubles.push([
-      `Exposed ports are below ${ports}, of one site with the pages at ${hostname}: they can make a browser forget who is signed in.`,
-      "Have ports.domain on a domain of its own.",
+      `Exposed ports are below ${ports}, on the same site as the pages at ${hostname}: they can make a browser drop its sign-in cookie.`,
+      "Set ports.domain to a separate domain.",
     ]);
   }
-  if (troubles.length === 0) return ok("web", `The pages for people are at ${web.url}.`);
+  if (troubles.length === 0) return ok("web", `The web pages are at ${web.url}.`);
   return warn("web", troubles.map(([message]) => message).join(" "), troubles.map(([, remedy]) => remedy).join(" "));
 }
 
@@ -282,7 +282,7 @@ function accelerationCheck({ acceleration, configured_acceleration }: HostFindin
   return warn(
     "acceleration",
     `${acceleration.reason} Guests are emulated, about ten times slower.`,
-    acceleration.remedy ?? "Use a host with KVM, or a VM with nested virtualization switched on.",
+    acceleration.remedy ?? "Use a host with KVM, or a VM with nested virtualization enabled.",
   );
 }
 
@@ -299,18 +299,18 @@ function qemuCheck({ qemu_version }: HostFindings): Check {
 function listenersCheck({ vsock_listeners: found }: HostFindings): Check {
   if (found === null) return ok("vsock_listeners", "Sandboxes reach no vsock port of this host.");
   if ("unknown" in found) {
-    const check = ok("vsock_listeners", `Who else listens on this host's vsock is unknown: ${found.unknown}.`);
-    return { ...check, remedy: "Load the module vsock_diag; `ss --vsock -l` shows who listens." };
+    const check = ok("vsock_listeners", `Other listeners on this host's vsock are unknown: ${found.unknown}.`);
+    return { ...check, remedy: "Load the module vsock_diag; `ss --vsock -l` lists the listeners." };
   }
-  if (found.ports.length === 0) return ok("vsock_listeners", "Nothing but roomd listens on this host's vsock.");
+  if (found.ports.length === 0) return ok("vsock_listeners", "Only roomd listens on this host's vsock.");
   const one = found.ports.length === 1;
   const is_ssh = found.ports.includes(SSH_PORT);
   return warn(
     "vsock_listeners",
-    `Other programs listen on this host's vsock ${one ? "port" : "ports"} ${found.ports.join(", ")}: every sandbox reaches ${one ? "it" : "them"}, whatever its egress list says.`,
+    `Other programs listen on this host's vsock ${one ? "port" : "ports"} ${found.ports.join(", ")}: every sandbox can reach ${one ? "it" : "them"}, regardless of its egress list.`,
     is_ssh
-      ? "Port 22 is systemd's sshd: boot this host with `systemd.ssh_auto=no`. `ss --vsock -lp` shows who listens."
-      : "Stop them (`ss --vsock -lp` shows who listens), or set `vsock.transport` to vhost-user.",
+      ? "Port 22 is systemd's sshd: boot this host with `systemd.ssh_auto=no`. `ss --vsock -lp` lists the listeners."
+      : "Stop them (`ss --vsock -lp` lists the listeners), or set `vsock.transport` to vhost-user.",
   );
 }
 
@@ -323,14 +323,14 @@ function isolationCheck({ isolation, acceleration }: HostFindings): Check {
   if (!namespaces) {
     return warn(
       "isolation",
-      "This host has no user namespaces, so virtiofsd, which serves drives, runs as root with few capabilities. QEMU and vsock devices run as users of their own.",
-      "Set user.max_user_namespaces above 0 by sysctl, or give roomd's container the right to make them.",
+      "This host has no user namespaces, so virtiofsd, which serves drives, runs as root with few capabilities. QEMU and vsock devices run as dedicated users.",
+      "Set user.max_user_namespaces above 0 by sysctl, or allow roomd's container to create them.",
     );
   }
   if (!mounts) {
     return warn(
       "isolation",
-      "This host lets roomd make no mount namespaces, so QEMU sees the host's files, as far as its user may read them, and its processes.",
+      "roomd cannot create mount namespaces on this host, so QEMU sees the host's processes, and the files that its user may read.",
       "In a container, give roomd a seccomp profile and an AppArmor profile that allow mount, umount and pivot_root.",
     );
   }
@@ -339,27 +339,30 @@ function isolationCheck({ isolation, acceleration }: HostFindings): Check {
   }
   return ok(
     "isolation",
-    "QEMU, virtiofsd and vsock device of each sandbox run as users of their own, QEMU and virtiofsd with their own directories alone.",
+    "QEMU, virtiofsd and vsock device of each sandbox run as dedicated users; QEMU and virtiofsd see only their own directories.",
   );
 }
 
 function runtimeProbesCheck({ runtime }: HostFindings): Check {
-  if (runtime.length === 0) return ok("runtime", "What roomd uses of the kernel and its own runtime works.");
-  return fail("runtime", runtime.join(" "), "Run roomd on a supported kernel (Linux 5.14 or newer), or report this.");
+  if (runtime.length === 0) return ok("runtime", "The features of the kernel and runtime that roomd uses work.");
+  return fail(
+    "runtime",
+    runtime.join(" "),
+    "Run roomd on a supported kernel (Linux 5.14 or newer), or report the failure.",
+  );
 }
 
 function readersCheck(threads: ThreadFindings | null): Check {
-  if (!threads?.readers.is_degraded) return ok("readers", "Reads of the database run in threads of their own.");
+  if (!threads?.readers.is_degraded) return ok("readers", "Reads of the database run in separate threads.");
   return warn(
     "readers",
-    "Reader threads have ended three times within a minute: reads of the database hold up other calls.",
+    "Reader threads have ended three times within a minute: reads of the database delay other calls.",
     'Find "a reader thread has ended" in the service\'s log, report it, and restart the service.',
   );
 }
 
 function asideCheck(threads: ThreadFindings | null): Check {
-  if (!threads?.aside.is_degraded)
-    return ok("aside", "Large requests are parsed and checked in a thread of their own.");
+  if (!threads?.aside.is_degraded) return ok("aside", "Large requests are parsed and checked in a separate thread.");
   return warn(
     "aside",
     "The thread for large requests has ended three times within a minute: such requests fail or wait for it.",
@@ -372,8 +375,8 @@ function quotaCheck({ drive_quota: { kind, reason } }: HostFindings): Check {
   if (kind === "project_quota") return ok("drive_quota", reason);
   return warn(
     "drive_quota",
-    `${reason} Root in a guest can fill the disk before that is seen.`,
-    "Put data_dir on XFS or ext4 with project quotas (mount option prjquota): the kernel keeps them.",
+    `${reason} Root in a guest can fill the disk before a measurement detects it.`,
+    "Put data_dir on XFS or ext4 with project quotas (mount option prjquota): the kernel enforces them.",
   );
 }
 
@@ -385,28 +388,28 @@ function templateCheck(templates: Templates): Check {
   if (outdated.length === 0) return ok("templates", message);
   return warn(
     "templates",
-    `${message} Built by an older roomd: ${outdated.join(", ")}. Any process in their guests can pose as the agent.`,
-    `Build them again (\`roomd template build ${outdated[0]}\`), then replace the sandboxes that run.`,
+    `${message} Built by an older roomd: ${outdated.join(", ")}. Any process in their guests can impersonate the agent.`,
+    `Build them again (\`roomd template build ${outdated[0]}\`), then replace running sandboxes.`,
   );
 }
 
 function passkeysCheck(found: PasskeyFindings | null): Check {
-  if (found === null) return ok("passkeys", "The web is off: nobody signs in.");
+  if (found === null) return ok("passkeys", "The web pages are disabled, so passkeys are not used.");
   const { rp_id, elsewhere } = found;
   if (rp_id === null) {
     return warn(
       "passkeys",
-      "People can have no passkeys: browsers keep them for a name with TLS, and for localhost.",
-      "Set http.base_url to an https:// URL with a name, as clients reach it.",
+      "Passkeys are not available: browsers store them only for a host name with TLS, and for localhost.",
+      "Set http.base_url to the https:// URL with a host name by which clients reach the service.",
     );
   }
   const [first] = elsewhere;
-  if (first === undefined) return ok("passkeys", `Passkeys are good at ${rp_id}.`);
+  if (first === undefined) return ok("passkeys", `Passkeys are valid at ${rp_id}.`);
   const count = elsewhere.reduce((sum, { passkeys }) => sum + passkeys, 0);
   return warn(
     "passkeys",
-    `${count === 1 ? "A passkey was" : `${count} passkeys were`} made at ${elsewhere.map((each) => each.rp_id).join(", ")} and cannot be used at ${rp_id}.`,
-    `Set http.base_url to that name again, or let people in by \`roomd user link\`.`,
+    `${count === 1 ? "A passkey was" : `${count} passkeys were`} created at ${elsewhere.map((each) => each.rp_id).join(", ")} and cannot be used at ${rp_id}.`,
+    `Set http.base_url to that name again, or send users a link from \`roomd user link\`.`,
   );
 }
 
@@ -415,16 +418,16 @@ function sandboxesCheck({ quarantined, awaited }: SandboxFindings): Check {
     return fail(
       "sandboxes",
       `${awaited === 1 ? "A sandbox is" : `${awaited} sandboxes are`} being resumed after the host was shut down.`,
-      "Wait: the service is ready once they are back, or could not be.",
+      "Wait: the service is ready once each has been resumed or has failed.",
     );
   }
-  if (quarantined.length === 0) return ok("sandboxes", "No sandbox is put aside.");
+  if (quarantined.length === 0) return ok("sandboxes", "No sandbox is quarantined.");
   const [first = "", ...more] = quarantined;
   const named = more.length === 0 ? first : `${first} and ${more.length} more`;
   return warn(
     "sandboxes",
-    `Taking sandboxes over crashed the service again and again, so they are put aside: ${named}.`,
-    "Read what the service logged (`journalctl -u roomd`) and report it, then destroy these sandboxes.",
+    `Adopting sandboxes crashed the service repeatedly, so they are quarantined: ${named}.`,
+    "Report the service's log (`journalctl -u roomd`), then destroy these sandboxes.",
   );
 }
 
@@ -433,26 +436,26 @@ const LATE_INTERVALS = 2;
 
 /** `figures` null: no automatic backups. The object store's error text is for the operator, in the log and in the audit. */
 function backupsCheck(figures: BackupFigures | null): Check {
-  if (!figures) return ok("backups", "No backups are sent to an object store unasked.");
+  if (!figures) return ok("backups", "Automatic backups to an object store are not configured.");
   const { age_seconds, interval_seconds, failed, has_any } = figures;
   const hours = (age_seconds / 3600).toFixed(1);
-  const last = has_any ? `The last good backup is ${hours} hours old.` : "There is no good backup yet.";
-  const remedy = "`roomd audit --host --event backup.` says why; `roomd backup --to s3` tries again at once.";
-  if (failed !== null) return warn("backups", `${last} The one after it failed.`, remedy);
+  const last = has_any ? `The last successful backup is ${hours} hours old.` : "There is no successful backup yet.";
+  const remedy = "`roomd audit --host --event backup.` shows the reason; `roomd backup --to s3` retries immediately.";
+  if (failed !== null) return warn("backups", `${last} The next one failed.`, remedy);
   if (age_seconds > LATE_INTERVALS * interval_seconds) return warn("backups", last, remedy);
   return ok("backups", last);
 }
 
 /** The names of the chains are for the operator, in the log. */
 function auditCheck(anchors: AnchorFindings | null): Check {
-  if (!anchors) return ok("audit", "This host is by itself: its audit is anchored nowhere else.");
+  if (!anchors) return ok("audit", "This host is standalone: its audit is not anchored elsewhere.");
   const { lost } = anchors;
-  if (lost === null) return ok("audit", "The anchors of the audit were not read yet.");
-  if (lost === 0) return ok("audit", "No chain of the audit lacks what was anchored.");
+  if (lost === null) return ok("audit", "The anchors of the audit have not been read yet.");
+  if (lost === 0) return ok("audit", "All chains of the audit have their anchored records.");
   return warn(
     "audit",
-    `${lost === 1 ? "A chain" : `${lost} chains`} of this host's audit ${lost === 1 ? "lacks" : "lack"} records that were anchored: its data is older than that, or was changed.`,
-    "`roomd audit verify --host` says which. Where the host was restored from a backup, what came after it is lost.",
+    `${lost === 1 ? "A chain" : `${lost} chains`} of this host's audit ${lost === 1 ? "lacks" : "lack"} records that were anchored: the host's data is older than the anchors, or was changed.`,
+    "`roomd audit verify --host` lists them. If the host was restored from a backup, records after the backup are lost.",
   );
 }
 
@@ -460,45 +463,45 @@ function auditCheck(anchors: AnchorFindings | null): Check {
 const WARN_CLOCK_MS = 5000;
 
 function clockCheck(clock: ClockFindings | null): Check {
-  if (!clock) return ok("clock", "This host is by itself: its clock has to agree with no other.");
+  if (!clock) return ok("clock", "This host is standalone: its clock does not have to agree with others.");
   const { ahead_ms } = clock;
-  if (ahead_ms === null) return ok("clock", "The clock of the database that hosts share was not read yet.");
+  if (ahead_ms === null) return ok("clock", "The clock of the cluster's database has not been read yet.");
   if (Math.abs(ahead_ms) < WARN_CLOCK_MS) {
-    return ok("clock", "This host's clock agrees with that of the database that hosts share.");
+    return ok("clock", "This host's clock agrees with that of the cluster's database.");
   }
   const how = `${Math.round(Math.abs(ahead_ms) / 1000)} s ${ahead_ms > 0 ? "ahead of" : "behind"}`;
   return warn(
     "clock",
-    `This host's clock is ${how} that of the database that hosts share: what one host makes for a time ends sooner or later on another.`,
-    "Have all hosts, and the database's, set their clocks by NTP; `timedatectl` says whether this one does.",
+    `This host's clock is ${how} that of the cluster's database: expiry times set by one host pass too early or too late on another.`,
+    "Synchronize the clocks of all hosts and of the database's host with NTP; `timedatectl` shows whether this host does.",
   );
 }
 
 function membershipCheck(membership: MembershipFindings | null): Check {
-  if (!membership) return ok("membership", "This host is by itself.");
+  if (!membership) return ok("membership", "This host is standalone.");
   const { is_member, has_followed } = membership;
   if (is_member === false) {
     return fail(
       "membership",
-      "This host is not a member of its service any more: calls that change something are refused.",
-      "`roomd cluster list` on another host shows the hosts. A host that was removed joins again with a new data_dir; one whose data were copied or set back is started again once the other copy is stopped.",
+      "This host is no longer a member of its service: calls that change something are refused.",
+      "`roomd cluster list` on another host shows the hosts. A removed host must join again with a new data_dir. If the data was copied or restored, stop the other copy and start this host again.",
     );
   }
   if (!has_followed) {
     return warn(
       "membership",
-      "This host has not read the database that hosts share since it started: calls that change rooms are refused.",
-      "Start that database, or open the way to it (cluster.url).",
+      "This host has not read the cluster's database since it started: calls that change rooms are refused.",
+      "Start the database, or make it reachable (cluster.url).",
     );
   }
-  if (is_member === null) return ok("membership", "Whether this host is a member of its service was not read yet.");
+  if (is_member === null) return ok("membership", "The membership of this host has not been read yet.");
   return ok("membership", "This host is a member of its service.");
 }
 
 function directoryCheck(directory: DirectoryFindings | null): Check {
-  if (!directory) return ok("directory", "This host is by itself: it shares no database.");
+  if (!directory) return ok("directory", "This host is standalone: it shares no database.");
   const { servers, settings } = directory;
-  if (settings === null) return ok("directory", "The settings of the database that hosts share were not read yet.");
+  if (settings === null) return ok("directory", "The settings of the cluster's database have not been read yet.");
   const off = [
     ...(settings.fsync ? [] : ["fsync = off"]),
     ...(settings.full_page_writes ? [] : ["full_page_writes = off"]),
@@ -506,17 +509,17 @@ function directoryCheck(directory: DirectoryFindings | null): Check {
   const troubles: [message: string, remedy: string][] = [];
   if (off.length > 0) {
     troubles.push([
-      `The database that hosts share has ${off.join(" and ")}: a loss of power there loses or damages what it has acknowledged.`,
-      "Switch that on in postgresql.conf.",
+      `The cluster's database has ${off.join(" and ")}: a power failure of its host loses or damages acknowledged changes.`,
+      "Enable it in postgresql.conf.",
     ]);
   }
   if (servers > 1 && settings.synchronous_standby_names === "") {
     troubles.push([
       "cluster.url names several servers, and the primary waits for no standby: a failover may lose acknowledged changes.",
-      "Set synchronous_standby_names; with Patroni synchronous_mode.",
+      "Set synchronous_standby_names; with Patroni, synchronous_mode.",
     ]);
   }
-  if (troubles.length === 0) return ok("directory", "The database that hosts share keeps what it acknowledges.");
+  if (troubles.length === 0) return ok("directory", "The cluster's database keeps acknowledged changes.");
   return warn(
     "directory",
     troubles.map(([message]) => message).join(" "),
@@ -525,14 +528,14 @@ function directoryCheck(directory: DirectoryFindings | null): Check {
 }
 
 function directoryRowsCheck(directory: DirectoryFindings | null): Check {
-  if (!directory) return ok("directory_rows", "This host is by itself: it has no copy of shared rows.");
+  if (!directory) return ok("directory_rows", "This host is standalone: it has no replica of shared rows.");
   const { rows, named } = directory.unfit;
-  if (rows === 0) return ok("directory_rows", "All rows of the database that hosts share fit the tables of this host.");
+  if (rows === 0) return ok("directory_rows", "All rows of the cluster's database fit the tables of this host.");
   const names = named.length > 0 ? ` ${named.join("; ")}.` : "";
   return warn(
     "directory_rows",
-    `${rows === 1 ? "A row" : `${rows} rows`} of the database that hosts share ${rows === 1 ? "does" : "do"} not fit the tables of this host, which continues without ${rows === 1 ? "it" : "them"}.${names}`,
-    "Upgrade this host if another one has a newer version: the rows are retried each minute. `roomd doctor` and the log of this host name them.",
+    `${rows === 1 ? "A row" : `${rows} rows`} of the cluster's database ${rows === 1 ? "does" : "do"} not fit the tables of this host, which continues without ${rows === 1 ? "it" : "them"}.${names}`,
+    "Upgrade this host if another host has a newer version: the rows are retried every minute. `roomd doctor` and the log of this host name them.",
   );
 }
 
@@ -541,14 +544,14 @@ const MAX_NAMED = 50;
 
 function hostRestartCheck({ shutdown }: SandboxFindings): Check {
   if (shutdown === null) {
-    return ok("host_restart", "hibernate.on_shutdown is false: a shutdown of the host ends the sandboxes that run.");
+    return ok("host_restart", "hibernate.on_shutdown is false: a shutdown of the host ends running sandboxes.");
   }
   const { is_told, saved, needs_bytes, spare_bytes, lost } = shutdown;
   const what = is_told ? "A shutdown of the host" : "Before this host is shut down, `roomd hibernate --all`";
   if (lost.length === 0) {
-    const figures = `at most ${mib(needs_bytes)} of the ${mib(spare_bytes)} MiB that the disk has for it`;
-    const all = saved === 1 ? "the sandbox that runs" : `all ${saved} sandboxes that run`;
-    return ok("host_restart", saved === 0 ? "No sandbox runs." : `${what} saves ${all}: ${figures}.`);
+    const figures = `at most ${mib(needs_bytes)} of the ${mib(spare_bytes)} MiB available on the disk`;
+    const all = saved === 1 ? "the running sandbox" : `all ${saved} sandboxes that are running`;
+    return ok("host_restart", saved === 0 ? "No sandbox is running." : `${what} saves ${all}: ${figures}.`);
   }
   const named = lost.slice(0, MAX_NAMED).map(({ name, why }) => `${name} (${why})`);
   const more = lost.length > MAX_NAMED ? [`and ${lost.length - MAX_NAMED} more`] : [];
@@ -557,7 +560,7 @@ function hostRestartCheck({ shutdown }: SandboxFindings): Check {
       ? ["Free space in data_dir, or hibernate or destroy sandboxes, before the host is shut down."]
       : []),
     ...(lost.some(({ is_space }) => !is_space)
-      ? ["Create those anew that cannot be saved, once their work is on the drive."]
+      ? ["Recreate the sandboxes that cannot be saved, once their work is on the drive."]
       : []),
   ];
   return warn(
@@ -576,14 +579,14 @@ const UNTRIED: Record<number, string> = { 12805120: "CephFS", 1702057286: "FUSE"
 export function dataDirCheck(place: string, type: number): Check {
   const unfit = UNFIT[type];
   const untried = UNTRIED[type];
-  const remedy = "Have data_dir on a disk of this host, with ext4 or XFS.";
+  const remedy = "Move data_dir to a local disk with ext4 or XFS.";
   if (unfit) {
     const why =
-      "what a guest has open and another removes is lost there, and locks and flushed writes are not what roomd promises";
+      "files that one guest has open and another removes are lost, and locks and flushed writes do not have the guarantees of roomd";
     return fail("data_dir", `${place} is on ${unfit}: ${why}.`, remedy);
   }
-  if (untried) return warn("data_dir", `${place} is on ${untried}, on which roomd was never tried.`, remedy);
-  return ok("data_dir", `The file system of ${place} is one of this host.`);
+  if (untried) return warn("data_dir", `${place} is on ${untried}, on which roomd has not been tested.`, remedy);
+  return ok("data_dir", `${place} is on a local file system.`);
 }
 
 function diskCheck(paths: Paths): Check {
@@ -604,7 +607,8 @@ function runtimeCheck(paths: Paths): Check {
   const names = files === 0 ? Number.POSITIVE_INFINITY : ffree;
   const said = files === 0 ? "" : ` and ${names} names`;
   const message = `${(bytes / 1024 ** 2).toFixed(1)} MiB${said} are free in ${place}.`;
-  const remedy = "Free space in runtime_dir, give its file system more space or names, or move runtime_dir to another.";
+  const remedy =
+    "Free space in runtime_dir, give its file system more space or inodes, or move runtime_dir to another.";
   const isBelow = (least: typeof WARN_RUNTIME_FREE | typeof FAIL_RUNTIME_FREE) =>
     bytes < least.bytes || names < least.names;
   if (isBelow(FAIL_RUNTIME_FREE)) return fail("runtime_dir", message, remedy);

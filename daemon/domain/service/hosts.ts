@@ -10,7 +10,7 @@ export function makeHosts({ hosts, directoryAgeSeconds }: ServiceDeps): Bound {
       // No caller: the request comes from the host itself.
       if (caller?.session && !caller.session.gives.includes("org:admin")) {
         throw new ServiceError("insufficient_scope", {
-          detail: "Hosts are seen by owners and admins.",
+          detail: "Only owners and admins can see hosts.",
           details: { required: "org:admin" },
         });
       }

@@ -71,7 +71,7 @@ export function makeLocate({ lookups }: { lookups: Lookups }): Bound {
       const found = await find(call.caller, id, call.signal);
       if (!found) {
         throw new ServiceError("id_not_found", {
-          detail: PLAIN.test(id) ? `Nothing that this key may read has the id ${id}.` : "This is no id of anything.",
+          detail: PLAIN.test(id) ? `Nothing that the key may read has the id ${id}.` : "It is not a valid id.",
         });
       }
       const { type, room_id, agent_id } = found;

@@ -28,7 +28,7 @@ export function makeMetrics(deps: ServiceDeps): Bound {
   return bind(metrics, {
     find: ({ caller }: OpenCall) => {
       if (caller && boundTo(caller)) {
-        throw new ServiceError("insufficient_scope", { detail: "A key that is bound cannot see the whole host." });
+        throw new ServiceError("insufficient_scope", { detail: "A bound key cannot see the whole host." });
       }
     },
     run: async () => {
@@ -64,8 +64,10 @@ function ofService(deps: ServiceDeps, uptime: number): string[] {
     ...{ membership: deps.membership(), directory: deps.directory() },
   });
   return [
-    family("roomd_info", "gauge", "The build and how guests run.", [["", { version: VERSION, acceleration }, 1]]),
-    family("roomd_uptime_seconds", "gauge", "Since the daemon started.", alone(uptime)),
+    family("roomd_info", "gauge", "Version of the build, and acceleration of guests.", [
+      ["", { version: VERSION, acceleration }, 1],
+    ]),
+    family("roomd_uptime_seconds", "gauge", "Time since the daemon started.", alone(uptime)),
     family(
       "roomd_check_status",
       "gauge",
@@ -78,13 +80,13 @@ function ofService(deps: ServiceDeps, uptime: number): string[] {
     family(
       "roomd_backup_age_seconds",
       "gauge",
-      "Since the last good backup to an object store, or since there are to be any; 0 where there are to be none.",
+      "Time since the last successful backup to an object store, or since backups were configured; 0 if they are not.",
       alone(backups?.age_seconds ?? 0),
     ),
     family(
       "roomd_backup_interval_seconds",
       "gauge",
-      "After which the next one is due; 0 where none is.",
+      "Interval after which the next backup is due; 0 if none is configured.",
       alone(backups?.interval_seconds ?? 0),
     ),
   ];
@@ -101,20 +103,20 @@ function ofSandboxes(deps: ServiceDeps, figures: Figures): string[] {
       each("state", Object.entries(sandboxes)),
     ),
     family("roomd_rooms", "gauge", "Rooms that are not destroyed.", alone(rooms)),
-    family("roomd_guest_memory_allocated_bytes", "gauge", "Promised to guests.", alone(memory_mib * MIB)),
-    family("roomd_guest_memory_resident_bytes", "gauge", "In use by guests.", alone(memory_mib_resident * MIB)),
-    family("roomd_guest_memory_free_bytes", "gauge", "Left for further guests.", alone(memory_mib_free * MIB)),
-    family("roomd_guest_cids_free", "gauge", "Left for further guests.", alone(GUEST_CIDS - guest_cids_used)),
+    family("roomd_guest_memory_allocated_bytes", "gauge", "Memory allocated to guests.", alone(memory_mib * MIB)),
+    family("roomd_guest_memory_resident_bytes", "gauge", "Memory in use by guests.", alone(memory_mib_resident * MIB)),
+    family("roomd_guest_memory_free_bytes", "gauge", "Memory available for more guests.", alone(memory_mib_free * MIB)),
+    family("roomd_guest_cids_free", "gauge", "CIDs available for more guests.", alone(GUEST_CIDS - guest_cids_used)),
     family(
       "roomd_sandbox_start_duration_seconds",
       "histogram",
-      "From create until running, by how it was started.",
+      "Time from create until running, by start mode.",
       Object.entries(outcomes.started).flatMap(([start_mode, times]) => distribution(times, { start_mode })),
     ),
     family(
       "roomd_sandbox_start_failures_total",
       "counter",
-      "Sandboxes that were never running.",
+      "Sandboxes that never reached running.",
       alone(outcomes.notStarted),
     ),
     family(
@@ -126,25 +128,25 @@ function ofSandboxes(deps: ServiceDeps, figures: Figures): string[] {
     family(
       "roomd_sandbox_hibernate_duration_seconds",
       "histogram",
-      "From running until the guest is on disk.",
+      "Time from running until the guest is on disk.",
       distribution(outcomes.hibernated),
     ),
     family(
       "roomd_sandbox_resume_duration_seconds",
       "histogram",
-      "Until a sandbox that rested is running again, by what it was.",
+      "Time until a paused or hibernated sandbox is running again, by its former state.",
       Object.entries(outcomes.resumed).flatMap(([from, times]) => distribution(times, { from })),
     ),
     family(
       "roomd_sandbox_resumes_total",
       "counter",
-      "Sandboxes that were resumed, by a call of that name or by what has woken them.",
+      "Resumed sandboxes, by the reason: the resume call, or the event that woke them.",
       each("reason", Object.entries(outcomes.resumes)),
     ),
     family(
       "roomd_pool_size",
       "gauge",
-      "Warm machines that are to be kept ready; those that wait only while memory is left, where they are there.",
+      "Target number of warm machines, including existing ones that are kept only while memory is left.",
       alone(pool.size),
     ),
     family("roomd_pool_machines", "gauge", "Warm machines that are ready.", alone(pool.ready)),
@@ -159,7 +161,7 @@ function ofHosts(deps: ServiceDeps): string[] {
     family(
       "roomd_hosts",
       "gauge",
-      "Hosts of the service as this one knows them, by state.",
+      "Hosts of the service as known to this host, by state.",
       each(
         "host_state",
         known.map((state) => [state, states.filter((it) => it === state).length]),
@@ -168,28 +170,24 @@ function ofHosts(deps: ServiceDeps): string[] {
     family(
       "roomd_directory_age_seconds",
       "gauge",
-      "Since what hosts share was last read from their database; 0 for a host by itself.",
+      "Age of this host's replica of the shared rows; 0 for a standalone host.",
       alone(directoryAgeSeconds()),
     ),
     family(
       "roomd_host_is_member",
       "gauge",
-      "Whether this host is a member of its service, or by itself: 1, else 0.",
+      "1 if this host is a member of its service or standalone, else 0.",
       alone(membership()?.is_member === false ? 0 : 1),
     ),
     family(
       "roomd_directory_rows_unfit",
       "gauge",
-      "Rows of the database that hosts share which the tables of this host refuse, counted up to 10000.",
+      "Rows of the cluster's database that the tables of this host reject, counted up to 10000.",
       alone(directory()?.unfit.rows ?? 0),
     ),
-    ...tallied(
-      "roomd_directory_rounds",
-      "Changes of what hosts share, some together, by whether they came true.",
-      betweenHosts.rounds,
-    ),
-    ...tallied("roomd_host_calls", "Calls to other hosts, by whether an answer began.", betweenHosts.calls),
-    ...tallied("roomd_room_moves", "Rooms moved to other hosts, by whether they came there.", betweenHosts.moves),
+    ...tallied("roomd_directory_rounds", "Rounds of changes to the shared rows, by outcome.", betweenHosts.rounds),
+    ...tallied("roomd_host_calls", "Calls to other hosts, by whether a response started.", betweenHosts.calls),
+    ...tallied("roomd_room_moves", "Moves of rooms to other hosts, by outcome.", betweenHosts.moves),
   ];
 }
 
@@ -204,7 +202,7 @@ function tallied(name: string, help: string, { done, failed, times }: CallStats)
         ["failed", failed],
       ]),
     ),
-    family(`${name}_duration_seconds`, "histogram", "How long that took.", distribution(times)),
+    family(`${name}_duration_seconds`, "histogram", "Duration.", distribution(times)),
   ];
 }
 
@@ -216,19 +214,19 @@ function ofRequests({ requests }: ServiceDeps): string[] {
     family(
       "roomd_requests_total",
       "counter",
-      "Requests answered, by door, operation and class of status.",
+      "Answered requests, by transport (door), operation and status class.",
       all.flatMap(byStatus),
     ),
     family(
       "roomd_request_duration_seconds",
       "histogram",
-      "Time until an answer began, waits included.",
+      "Time until the response started, including waits.",
       all.flatMap(({ door, operation, durations }) => distribution(durations, { door, operation })),
     ),
     family(
       "roomd_request_problems_total",
       "counter",
-      "Requests refused or failed, by code.",
+      "Refused or failed requests, by error code.",
       // Also codes that have not occurred yet: a counter that starts above zero shows no increase.
       each(
         "code",
@@ -245,19 +243,24 @@ function ofWork({ happened, egress, webhooks, traces, audit_records, logged, loo
     family(
       "roomd_egress_bytes_total",
       "counter",
-      "Between sandboxes and the outside, by direction.",
+      "Bytes between sandboxes and the outside, by direction.",
       each("direction", [
         ["sent", egress.sent_bytes],
         ["received", egress.received_bytes],
       ]),
     ),
-    family("roomd_egress_connections_total", "counter", "Opened to the outside.", alone(egress.connections)),
-    family("roomd_egress_connections", "gauge", "Open to the outside.", alone(egress.open_connections)),
-    family("roomd_egress_denied_total", "counter", "Not let to the outside.", alone(egress.denied)),
+    family(
+      "roomd_egress_connections_total",
+      "counter",
+      "Connections opened to the outside.",
+      alone(egress.connections),
+    ),
+    family("roomd_egress_connections", "gauge", "Open connections to the outside.", alone(egress.open_connections)),
+    family("roomd_egress_denied_total", "counter", "Denied connections to the outside.", alone(egress.denied)),
     family(
       "roomd_webhook_events_total",
       "counter",
-      "Tries to have an event taken by a webhook's receiver, by outcome.",
+      "Attempts to deliver an event to a webhook's receiver, by outcome.",
       each("outcome", [
         ["taken", webhooks.taken],
         ["not_taken", webhooks.not_taken],
@@ -266,7 +269,7 @@ function ofWork({ happened, egress, webhooks, traces, audit_records, logged, loo
     family(
       "roomd_webhooks",
       "gauge",
-      "Enabled webhooks, by whether their receivers take events.",
+      "Enabled webhooks, by whether their receivers accept events.",
       each("receiver", [
         ["taking", webhooks.taking],
         ["failing", webhooks.failing],
@@ -275,18 +278,23 @@ function ofWork({ happened, egress, webhooks, traces, audit_records, logged, loo
     family(
       "roomd_spans_total",
       "counter",
-      "Spans of traces, by whether the collector has taken them.",
+      "Spans of traces, by whether the collector accepted them.",
       each("outcome", [
         ["taken", traces?.sent ?? 0],
         ["dropped", traces?.dropped ?? 0],
       ]),
     ),
-    family("roomd_audit_records_total", "counter", "Records ever written, purged ones included.", alone(audit_records)),
-    family("roomd_log_messages_total", "counter", "Warnings and errors logged.", each("level", Object.entries(logged))),
+    family(
+      "roomd_audit_records_total",
+      "counter",
+      "Audit records ever written, including purged ones.",
+      alone(audit_records),
+    ),
+    family("roomd_log_messages_total", "counter", "Logged warnings and errors.", each("level", Object.entries(logged))),
     family(
       "roomd_event_loop_delay_seconds",
       "histogram",
-      "How late a timer fires, and so how long others wait.",
+      "Delay of a timer, and so the waiting time of other work.",
       distribution(loopDelays),
     ),
   ];
@@ -312,35 +320,45 @@ function ofLoop({ loop }: ServiceDeps): string[] {
     family(
       "roomd_loop_long_turns_total",
       "counter",
-      "Pieces that took over 20 ms of processor time, by operation or kind.",
+      "Pieces of work that took over 20 ms of processor time, by operation or kind.",
       each("label", loop.longTurns),
     ),
     family(
       "roomd_loop_waiting",
       "gauge",
-      "Pieces that wait for the event loop.",
+      "Pieces of work that wait for the event loop.",
       each("class", Object.entries(loop.waiting)),
     ),
-    family("roomd_loop_wait_seconds", "histogram", "Time that pieces waited.", distribution(loop.waits)),
+    family("roomd_loop_wait_seconds", "histogram", "Time that pieces of work waited.", distribution(loop.waits)),
   ];
 }
 
 function ofStore({ database, disk }: Figures): string[] {
   const { flushes } = database;
   return [
-    family("roomd_database_commits_total", "counter", "Since the daemon started.", alone(flushes.atMost().at(-1) ?? 0)),
+    family(
+      "roomd_database_commits_total",
+      "counter",
+      "Commits since the daemon started.",
+      alone(flushes.atMost().at(-1) ?? 0),
+    ),
     family(
       "roomd_database_flush_duration_seconds",
       "histogram",
-      "How long a commit took to be on disk.",
+      "Time until a commit was on disk.",
       distribution(flushes),
     ),
-    family("roomd_database_size_bytes", "gauge", "Of the database with its log.", alone(database.bytes)),
-    family("roomd_disk_size_bytes", "gauge", "Of the file system of data_dir.", alone(disk.size_bytes)),
-    family("roomd_disk_free_bytes", "gauge", "Free in data_dir.", alone(disk.free_bytes)),
-    family("roomd_disk_floor_bytes", "gauge", "With less free nothing is added.", alone(disk.floor_bytes)),
-    family("roomd_disk_reserve_bytes", "gauge", "Reserved so that deletes work.", alone(disk.reserve_bytes)),
-    family("roomd_disk_reserve_held_bytes", "gauge", "Left of that.", alone(disk.reserve_held_bytes)),
+    family("roomd_database_size_bytes", "gauge", "Size of the database with its log.", alone(database.bytes)),
+    family("roomd_disk_size_bytes", "gauge", "Size of the file system of data_dir.", alone(disk.size_bytes)),
+    family("roomd_disk_free_bytes", "gauge", "Free space in data_dir.", alone(disk.free_bytes)),
+    family("roomd_disk_floor_bytes", "gauge", "Free space below which nothing is added.", alone(disk.floor_bytes)),
+    family(
+      "roomd_disk_reserve_bytes",
+      "gauge",
+      "Space reserved so that deletes work on a full disk.",
+      alone(disk.reserve_bytes),
+    ),
+    family("roomd_disk_reserve_held_bytes", "gauge", "Remaining part of the reserve.", alone(disk.reserve_held_bytes)),
   ];
 }
 
@@ -350,24 +368,39 @@ function ofHost(): string[] {
     family(
       "roomd_host_cpu_seconds_total",
       "counter",
-      "Of all processors of the host, by what they did.",
+      "Time of all processors of the host, by mode.",
       each("mode", [
         ["busy", busy_seconds],
         ["idle", idle_seconds],
       ]),
     ),
-    family("roomd_host_memory_size_bytes", "gauge", "Of the host.", alone(memory_bytes)),
-    family("roomd_host_memory_available_bytes", "gauge", "Of the host.", alone(memory_available_bytes)),
+    family("roomd_host_memory_size_bytes", "gauge", "Memory of the host.", alone(memory_bytes)),
+    family(
+      "roomd_host_memory_available_bytes",
+      "gauge",
+      "Available memory of the host.",
+      alone(memory_available_bytes),
+    ),
   ];
 }
 
 function ofProcess(startedAt: number, mostFiles: number | null): string[] {
   const { user, system } = process.cpuUsage();
   return [
-    family("process_resident_memory_bytes", "gauge", "Of the daemon.", alone(process.memoryUsage.rss())),
-    family("process_cpu_seconds_total", "counter", "Of the daemon.", alone((user + system) / 1e6)),
-    family("process_start_time_seconds", "gauge", "Of the daemon, since 1970.", alone(startedAt)),
+    family(
+      "process_resident_memory_bytes",
+      "gauge",
+      "Resident memory of the daemon.",
+      alone(process.memoryUsage.rss()),
+    ),
+    family("process_cpu_seconds_total", "counter", "Processor time of the daemon.", alone((user + system) / 1e6)),
+    family("process_start_time_seconds", "gauge", "Start time of the daemon, in seconds since 1970.", alone(startedAt)),
     family("process_open_fds", "gauge", "Files and connections that the daemon has open.", alone(openFiles())),
-    family("process_max_fds", "gauge", "How many it may have.", mostFiles === null ? [] : alone(mostFiles)),
+    family(
+      "process_max_fds",
+      "gauge",
+      "Most files and connections that the daemon may have open.",
+      mostFiles === null ? [] : alone(mostFiles),
+    ),
   ];
 }

@@ -22,26 +22,26 @@ const TEXT = "text/plain";
 const WHOLE: readonly string[] = [BYTES, "image/png", RECORDING_TYPE, FILM_TYPE];
 /** Descriptions of the areas of the API. */
 const AREAS = {
-  service: "Whether the service is ready, and this document.",
+  service: "Health of the service, and the OpenAPI document.",
   metrics: "Figures for Prometheus.",
-  config: "Limits, defaults and what is guaranteed.",
-  key: "API keys, and whose the caller's is.",
-  id: "Where an id leads.",
+  config: "Limits, defaults and guarantees.",
+  key: "API keys, and the identity of the caller's key.",
+  id: "The resource with an id.",
   host: "The hosts of the service.",
   org: "Organizations.",
   webhook: "URLs to which events are sent.",
   billing: "Buying a plan.",
   user: "A person's own account.",
-  auth: "Where a person is signed in, and by what.",
-  oauth: "Clients that a person has let in.",
+  auth: "Sessions and sign-in methods of a user.",
+  oauth: "Clients that a user has authorized.",
   member: "The people of an organization.",
-  usage: "What an organization has used, and its credits.",
-  top: "What sandboxes use just now.",
+  usage: "Usage and credits of an organization.",
+  top: "Current resource use of sandboxes.",
   room: "Rooms: each holds one run.",
   sandbox: "Sandboxes: virtual machines, one for each agent.",
-  snapshot: "What a sandbox was at one moment.",
-  checkpoint: "What a room was at one instant.",
-  egress: "Where sandboxes may connect to, and where they did.",
+  snapshot: "Saved states of a sandbox.",
+  checkpoint: "Consistent saved states of a room.",
+  egress: "Allowed and recorded outbound connections of sandboxes.",
   exec: "Commands and terminals in a sandbox.",
   file: "Files in a sandbox: its own disk and its mounts.",
   screen: "A sandbox's screen, and recordings of it.",
@@ -49,12 +49,12 @@ const AREAS = {
   port: "Servers in a sandbox that are reached by URL.",
   drive: "The room's shared drive, which is /mnt/drive in each sandbox.",
   message: "Messages between the agents of a room.",
-  barrier: "Points that the agents of a room pass together.",
-  template: "What sandboxes start from.",
-  audit: "What was done, by whom, in a chain that shows changes.",
+  barrier: "Synchronization points of a room's agents.",
+  template: "Saved machines from which sandboxes start.",
+  audit: "Records of actions and actors, in a tamper-evident chain.",
 };
 const ABOUT =
-  "Rooms of sandboxes for groups of AI agents. Errors are application/problem+json with a stable code; every POST takes an Idempotency-Key; lists continue by cursor = next_cursor; clients ignore fields of answers that they do not know. Models use the same by MCP at /mcp.";
+  "Rooms of sandboxes for groups of AI agents. Errors are application/problem+json with a stable code; every POST takes an Idempotency-Key; lists continue with cursor = next_cursor; clients must ignore unknown fields in answers. Models use the same operations through MCP at /mcp.";
 
 export function makeOpenapi(): Bound {
   let document: Promise<Json> | undefined;
@@ -240,8 +240,8 @@ function successesOf(operation: Operation): Map<number, Success> {
     successes.set(status, { description, ...content });
   }
   if (sendsFile(operation)) {
-    successes.set(206, { description: ["the part that was asked for"], content: { [BYTES]: { schema: {} } } });
-    successes.set(304, { description: ["If-None-Match names what the file is"] });
+    successes.set(206, { description: ["the requested part"], content: { [BYTES]: { schema: {} } } });
+    successes.set(304, { description: ["If-None-Match matches the file"] });
   }
   return successes;
 }
@@ -273,11 +273,11 @@ function withPing(schema: Json): Json {
 
 const PING = named("PingEvent", {
   type: "object",
-  description: "That the stream is alive.",
+  description: "A sign that the stream is alive.",
   required: ["type"],
   properties: {
     type: { type: "string", enum: ["ping"] },
-    warnings: { type: "array", items: { type: "string" }, description: "What is missing for now." },
+    warnings: { type: "array", items: { type: "string" }, description: "Parts that are currently missing." },
   },
 });
 

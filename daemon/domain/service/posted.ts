@@ -4,11 +4,11 @@ import { exampleOf } from "./examples.ts";
 import { answerSchema, type Json } from "./schemas.ts";
 
 const HEADERS: readonly (readonly [name: string, description: string])[] = [
-  ["webhook-id", "The event's id: the same however often it is sent."],
-  ["webhook-timestamp", "When it was sent, in seconds since 1970."],
+  ["webhook-id", "The event's id: the same in each delivery."],
+  ["webhook-timestamp", "Time of the delivery, in seconds since 1970."],
   [
     "webhook-signature",
-    "v1, a comma and the base64 of HMAC-SHA256 over ID.TIMESTAMP.BODY by the webhook's secret; several with spaces between while a secret is being replaced.",
+    "v1, a comma and the base64 of HMAC-SHA256 over ID.TIMESTAMP.BODY with the webhook's secret; several, separated by spaces, while a secret is being replaced.",
   ],
 ];
 
@@ -18,7 +18,7 @@ export function postedEvents(): Json {
     operationId: "webhook_event",
     summary: "An event of the organization",
     description:
-      "Posted to the URL of a webhook, as Standard Webhooks 1.0.0 says, at least once. Receivers ignore fields that they do not know.",
+      "Posted to the URL of a webhook at least once, following Standard Webhooks 1.0.0. Receivers must ignore unknown fields.",
     tags: ["webhook"],
     security: [],
     parameters: HEADERS.map(([name, description]) => ({
@@ -32,8 +32,8 @@ export function postedEvents(): Json {
       },
     },
     responses: {
-      "2XX": { description: "The receiver has the event. Every other answer has it sent again." },
-      "410": { description: "The receiver wants no more events: the webhook is disabled." },
+      "2XX": { description: "The receiver accepted the event. After any other answer it is sent again." },
+      "410": { description: "The receiver rejects further events: the webhook is disabled." },
     },
   };
   return { event: { post } };

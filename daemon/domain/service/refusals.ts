@@ -83,7 +83,7 @@ export const REFUSALS: Partial<Record<ErrorCode, Said>> = {
   }),
   quota_exceeded: { detail: "The organization has 200 sandboxes; its plan allows 200." },
   inbox_full: {
-    detail: "The inbox of worker-1 is full (1000 messages). This message was sent to nobody.",
+    detail: "The inbox of worker-1 is full (1000 messages). The message was not sent to any recipient.",
     details: { agents: ["worker-1"], limit: 1000 },
   },
   range_not_satisfiable: { detail: "The file has 6 bytes.", details: { size_bytes: 6 } },

@@ -566,7 +566,7 @@ const CYCLE = {
   agents: ["planner", WORKER],
   text: `planner waits for ${WORKER} (reply to ${MESSAGE}, 25 min), ${WORKER} waits for planner (barrier merged, 24 min).`,
 };
-const WAITS_TEXT = `2 waits of 2 agents. 1 circle of agents that wait for each other: ${CYCLE.text} None of them goes on before one of them replies or arrives. The longest is planner, 25 min: reply to ${MESSAGE}.`;
+const WAITS_TEXT = `2 waits of 2 agents. 1 deadlock: ${CYCLE.text} Agents in a deadlock continue only after one of them replies or arrives. The longest is planner, 25 min: reply to ${MESSAGE}.`;
 const ITEM = {
   seq: 41,
   lane: "agent",

@@ -83,8 +83,8 @@ const OFF: Gateway = { host: "", port: 0, host_key: "", host_key_fingerprint: ""
 function requireGateway(gateway: Gateway | null): Gateway {
   if (gateway) return gateway;
   throw new ServiceError("invalid_state", {
-    detail: "The SSH gateway is switched off on this host.",
-    hint: "The operator turns it on with ssh.listen.",
+    detail: "The SSH gateway is disabled on this host.",
+    hint: "The operator enables it with ssh.listen.",
   });
 }
 

@@ -8,7 +8,7 @@ export function asServiceError(error: unknown): never {
   const code = refusalOf(error);
   if (code === StreamErrorCode.port_not_listening) {
     throw new ServiceError("port_not_listening", {
-      detail: "Nothing listens there in the guest, or the session's user may not connect to it.",
+      detail: "Nothing listens at the target in the guest, or the session's user may not connect to it.",
       cause: error,
     });
   }
@@ -20,13 +20,13 @@ export function asServiceError(error: unknown): never {
   }
   if (code === StreamErrorCode.drive_unavailable) {
     throw new ServiceError("guest_unreachable", {
-      detail: "The drive is not responding in this sandbox. What does not use /mnt/drive still works.",
+      detail: "The drive is not responding in this sandbox. Commands that do not use /mnt/drive still work.",
       cause: error,
     });
   }
   if (code === StreamErrorCode.unknown_method) {
     throw new ServiceError("guest_unreachable", {
-      detail: "The guest's agent is too old for this. Build its template again.",
+      detail: "The guest's agent is too old for the call. Build its template again.",
       cause: error,
     });
   }

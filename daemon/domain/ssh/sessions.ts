@@ -28,7 +28,7 @@ interface Open extends Session {
   end(reason: "sandbox_ended" | "unauthorized" | "service_stopping", sentence: string): void;
 }
 
-const MOVES = "The room moves to another host: log in again.";
+const MOVES = "The room is moving to another host: log in again.";
 
 interface SessionsDeps {
   database: Database;
@@ -77,7 +77,7 @@ export class Sessions {
       this.#all.delete(own);
       await this.#record(session, { reason, ...counts }, monotonicMs() - startedAt);
     });
-    done.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
+    done.catch((error: unknown) => log.error("failed to write an audit record", { error: String(error) }));
   }
 
   /** Why a session's command ended unexpectedly, as a sentence for the person at it. */

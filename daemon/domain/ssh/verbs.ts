@@ -147,7 +147,7 @@ export function makeVerbs({ sandboxes, sit }: Pick<SshDeps, "sandboxes" | "sit">
 }
 
 const both = (field: string) => ({
-  ...{ field, code: "validation_failed" as const, message: "A forwarding leads to a host and a port, or to a path." },
+  ...{ field, code: "validation_failed" as const, message: "A forwarding needs a host and a port, or a path." },
 });
 
 function isLoopback(host: string): boolean {

@@ -99,7 +99,7 @@ export async function buildTemplate(
 function textIn(path: string): string {
   const there = statSync(path, { throwIfNoEntry: false });
   if (!there?.isFile()) throw invalidRecipe([`dockerfile: there is no file ${path}`]);
-  if (there.size > MAX_DOCKERFILE_BYTES) throw invalidRecipe([`dockerfile: ${path} is no Dockerfile, by its size`]);
+  if (there.size > MAX_DOCKERFILE_BYTES) throw invalidRecipe([`dockerfile: ${path} is too large for a Dockerfile`]);
   return readFileSync(path, "utf8");
 }
 

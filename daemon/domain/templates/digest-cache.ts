@@ -37,7 +37,7 @@ export class DigestCache {
       renameSync(draft, this.#file);
     } catch (error) {
       // It is read again after the next start then.
-      this.#log.warn("verified templates not noted", { error: String(error) });
+      this.#log.warn("failed to write the cache of verified templates", { error: String(error) });
     }
   }
 
@@ -46,7 +46,8 @@ export class DigestCache {
       const value: unknown = JSON.parse(readFileSync(this.#file, "utf8"));
       return Value.Check(kept, value) && value.boot_id === BOOT_ID ? value.looks : {};
     } catch (error) {
-      if (errnoOf(error) !== "ENOENT") this.#log.warn("verified templates not known", { error: String(error) });
+      if (errnoOf(error) !== "ENOENT")
+        this.#log.warn("failed to read the cache of verified templates", { error: String(error) });
       return {};
     }
   }

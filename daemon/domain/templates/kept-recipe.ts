@@ -44,8 +44,8 @@ export async function keptRecipe(paths: Paths, templateId: string): Promise<Kept
   } catch (error) {
     if (errnoOf(error) !== "ENOENT") throw error;
     throw new ServiceError("invalid_state", {
-      detail: `It is not known any more what template ${templateId} was built of.`,
-      hint: "Build or import it once more.",
+      detail: `The recipe of template ${templateId} is no longer stored.`,
+      hint: "Build or import the template again.",
     });
   }
 }
@@ -60,9 +60,7 @@ export async function baseOf(paths: Paths, file: Dockerfile | null): Promise<Rec
   const base = (await keptRecipe(paths, name)).recipe ?? readRecipe(name, undefined);
   if (base.packages === undefined) return null;
   if (base.steps === undefined) return base;
-  throw invalidRecipe([
-    `FROM ${name}: this template was built with steps of its own, which a Dockerfile cannot continue`,
-  ]);
+  throw invalidRecipe([`FROM ${name}: the template was built with its own steps, which a Dockerfile cannot continue`]);
 }
 
 /** A Dockerfile's recipe on the packages of `base`; the programs of `base` are started unless the recipe starts its own. */

@@ -108,14 +108,14 @@ export class Processors {
     try {
       if ((await templates.usable(template)).refused !== null) return;
       await this.#make(template, vcpus, draft, signal);
-      log.info("template saved with more processors", { ...about, took_ms: Math.round(monotonicMs() - begun) });
+      log.info("saved a template with more processors", { ...about, took_ms: Math.round(monotonicMs() - begun) });
       saved();
     } catch (error) {
       await rm(draft, { recursive: true, force: true }).catch(() => {});
       const again = monotonicMs() + (signal.aborted ? AGAIN_MS.gaveWay : AGAIN_MS.failed);
       this.#notBefore.set(savedWith(template.directory, vcpus), again);
       if (!signal.aborted)
-        log.warn("template not saved with more processors", { ...about, error: describeError(error) });
+        log.warn("failed to save a template with more processors", { ...about, error: describeError(error) });
     }
   }
 

@@ -134,7 +134,7 @@ export async function runRecipeSteps(
       await work();
       return true;
     } catch (error) {
-      onProgress(`this is not kept for later builds: ${errnoOf(error) ?? "it could not be"}`);
+      onProgress(`the result is not cached for later builds: ${errnoOf(error) ?? "failed to store it"}`);
       return false;
     }
   };
@@ -191,7 +191,7 @@ export async function runRecipeSteps(
         onProgress(`step ${at + 1} of ${steps.length}: ${step.title.slice(0, TITLE_CHARACTERS)}`);
         const ended = await run(link, step, onProgress).catch((error: unknown) => {
           if (!(error instanceof StreamError)) throw error;
-          return { how: `was not run to its end: ${error.message}`, lines: [], content: "" };
+          return { how: `did not complete: ${error.message}`, lines: [], content: "" };
         });
         if (ended.how !== null) throw failed(at + 1, { ...ended, how: ended.how }, refused);
         // Not cached: a step with content that had changed by the time it was put, or with a refused connection.
@@ -203,9 +203,9 @@ export async function runRecipeSteps(
       isWhole = isKept;
       // Its reply is not awaited: its connection ends with the machine.
       link.open({ method: "power_off" }).finished.catch(() => {});
-      const how = await within(exited, END_MS, "the end of the guest that ran the steps");
+      const how = await within(exited, END_MS, "stopping the guest that ran the steps");
       // A guest that did not power off itself may have written only part of its data.
-      if (how !== ORDERLY) throw new Error(`the guest that ran the steps did not end in order: ${how}`);
+      if (how !== ORDERLY) throw new Error(`the guest that ran the steps did not stop cleanly: ${how}`);
       await rename(own.overlay, changed);
     });
     await convert(changed);
@@ -302,6 +302,6 @@ function failed(step: number, { how, lines }: Ended & { how: string }, refused: 
     details: { step: `step ${step}`, last_lines: lines, ...(isRefused && { refused: [...refused] }) },
     hint: isRefused
       ? `Allow the steps to connect to ${[...refused].slice(0, 5).join(", ")}, by \`--egress\` or the recipe's egress_allowlist.`
-      : "Look at the step's last lines.",
+      : "See the step's last lines.",
   });
 }

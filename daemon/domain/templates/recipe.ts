@@ -112,14 +112,14 @@ export function checkRecipe(templateId: string, value: unknown, isRooted = false
   const roots = [isRooted, isOfPackages, value.from !== undefined, value.dockerfile !== undefined].filter((is) => is);
   if (roots.length !== 1) throw invalidRecipe(["it needs one of these: suite and packages; from; dockerfile"]);
   if (value.start === OF_IMAGE && isOfPackages)
-    throw invalidRecipe(["start: there is no image, which is named by from or in a dockerfile"]);
+    throw invalidRecipe(["start: it needs an image, from `from` or a dockerfile"]);
   if (value.context !== undefined && value.dockerfile === undefined)
-    throw invalidRecipe(["context: it is of a dockerfile, and there is none"]);
+    throw invalidRecipe(["context: it requires a dockerfile"]);
   const useless = OF_START.filter((field) => value.start === undefined && value[field] !== undefined);
   if (useless.length > 0) throw invalidRecipe(useless.map((field) => `${field}: it needs start`));
   const hasSteps = isRooted || value.steps !== undefined || value.dockerfile !== undefined;
   if (value.egress_allowlist !== undefined && !hasSteps)
-    throw invalidRecipe(["egress_allowlist: it is of steps, and there are none"]);
+    throw invalidRecipe(["egress_allowlist: it applies to steps, and there are no steps"]);
   if (value.template_id !== templateId) {
     throw new ServiceError("validation_failed", {
       detail: `The recipe is for ${value.template_id}, not for ${templateId}.`,

@@ -171,7 +171,7 @@ export function makeTemplates(deps: {
       const files = saved ? SNAPSHOT_FILES.map((role) => saved.files[role]) : [];
       const refused = saved
         ? (mismatch(manifest, saved) ?? (await damage(savedWith(directory, vcpus), files)))
-        : `it was not saved with ${vcpus} processors so far`;
+        : `it has not been saved with ${vcpus} processors yet`;
       const image = imageOf(directory, manifest, refused === null, vcpus);
       const acceleration = deps.acceleration();
       const isUnsaved = saved === null;

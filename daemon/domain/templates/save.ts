@@ -95,7 +95,7 @@ async function readyLine(machine: Machine, deadlineMs: number): Promise<void> {
     await within(ready.promise, deadlineMs, "the template's boot");
   } catch (error) {
     if (error instanceof ServiceError) throw error;
-    throw new Error(`the template did not come up; its console ends with:\n${printed.slice(-2000)}`, { cause: error });
+    throw new Error(`the template did not boot; its console ends with:\n${printed.slice(-2000)}`, { cause: error });
   }
 }
 
@@ -105,6 +105,6 @@ function failedStart(said: string): ServiceError {
   return new ServiceError("build_failed", {
     detail: `The template was not saved: ${why}.`,
     details: { step: "start", last_lines: lines },
-    hint: "Look at the last lines of the recipe's start and ready.",
+    hint: "See the last lines of the recipe's start and ready.",
   });
 }

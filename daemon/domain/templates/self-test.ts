@@ -81,7 +81,7 @@ async function inspectClone(host: GuestHost, placeOf: PlaceOf, image: GuestImage
     const facts = Object.fromEntries(text.split("\n").map((line) => line.split("=", 2))) as Facts;
     if (facts.hostname !== hostname) throw new Error(`a clone is named ${facts.hostname}, not ${hostname}`);
     const clock = Number(facts.clock_seconds) * 1000;
-    if (!(clock > 0)) throw new Error("a clone does not tell the time");
+    if (!(clock > 0)) throw new Error("a clone does not report its time");
     return { facts, skewMs: Math.max(0, startedAt - clock, clock - endedAt) };
   };
   return await withBuildGuest(host, placeOf, image, null, look, signal);

@@ -52,7 +52,7 @@ export function asServiceError(error: unknown, { row }: TerminalTarget, asked: A
 
 /** Of an offset that is to come. */
 export function beyond(field: "since" | "after", cause?: unknown): ServiceError {
-  const message = `${field} is beyond what the terminal has shown.`;
+  const message = `${field} is beyond the terminal's output so far.`;
   return new ServiceError("validation_failed", {
     detail: message,
     errors: [{ field, code: "out_of_range", message }],

@@ -89,7 +89,7 @@ export class Session implements DuplexSession {
   hear(text: string): void {
     if (this.#reason !== null) return;
     if (text.length > MAX_TEXT_CHARACTERS) this.end("bad_frame", NO_FRAME);
-    else if (this.#heard.push(text) > MAX_HEARD) this.end("input_overflow", "too many frames at a time");
+    else if (this.#heard.push(text) > MAX_HEARD) this.end("input_overflow", "too many frames in a short time");
     else if (!this.#isCarryingOut) void this.#carryOut();
   }
 
@@ -146,7 +146,7 @@ export class Session implements DuplexSession {
       client.say(JSON.stringify({ type: "exit", exit_code, signal }));
       client.close(NORMAL_CLOSE, "exit");
     } catch (error) {
-      if (refusalOf(error) === "taken_over") this.end("taken_over", "another client is attached now");
+      if (refusalOf(error) === "taken_over") this.end("taken_over", "another client has taken over");
       else this.end("guest_unreachable", "the guest's connection was lost");
     }
   }

@@ -38,7 +38,7 @@ export class Sessions {
         this.#all.delete(session);
         await this.#record(call, terminalId, end, monotonicMs() - startedAt);
       });
-    done.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
+    done.catch((error: unknown) => log.error("failed to write an audit record", { error: String(error) }));
   }
 
   stop(): void {

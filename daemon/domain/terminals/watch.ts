@@ -37,7 +37,7 @@ export function makeWatch({ sandboxes, log }: TerminalDeps, broadcasts: Broadcas
       if (nobody.aborted) leave();
       nobody.addEventListener("abort", leave, { once: true });
       const cut = () => {
-        log.info("slow watcher of a terminal cut off", { terminal_id });
+        log.info("disconnected a slow watcher of a terminal", { terminal_id });
         gone.abort();
       };
       const events = untilEnd(broadcast.watch(after, AbortSignal.any([nobody, stopping])), leave);

@@ -141,8 +141,8 @@ export class Exporter {
     if ((why === null) === (this.#trouble === null)) return;
     this.#trouble = why;
     const { url } = collector;
-    if (why === null) log.info("traces are taken again", { url, dropped: this.#dropped });
-    else log.warn("traces are not taken", { url, error: why });
+    if (why === null) log.info("the collector accepts traces again", { url, dropped: this.#dropped });
+    else log.warn("failed to export traces", { url, error: why });
   }
 
   async #pause(ms: number): Promise<void> {

@@ -66,7 +66,7 @@ function httpUrl(key: string, text: string): URL {
   if (url?.protocol !== "https:" && url?.protocol !== "http:")
     throw refuse(key, text, "must be an http:// or https:// URL");
   if (url.username !== "" || url.password !== "") {
-    throw refuse(key, "…", "must have no password in it: otel.headers_file is for secrets");
+    throw refuse(key, "…", "must contain no password: use otel.headers_file for secrets");
   }
   return url;
 }

@@ -90,7 +90,7 @@ export function makeUsers({
     writing.add(sessionId);
     database
       .commitWithin(1000, (within) => changeSession(within, sessionId, { seen_at: now() }))
-      .catch((error: unknown) => log.warn("a session's last use was not written", { error: String(error) }))
+      .catch((error: unknown) => log.warn("failed to write the last use of a session", { error: String(error) }))
       .finally(() => writing.delete(sessionId));
   };
   return {
@@ -124,5 +124,5 @@ export function requireMaker(queries: Queries, { org_id, created_by_type, create
   const role = getMembership(queries, org_id as OrgId, created_by_id as UserId)?.role ?? "viewer";
   const gives = givenBy(role);
   if (scopes.every((scope) => gives.includes(scope))) return;
-  throw new ServiceError("insufficient_scope", { detail: "You may no longer make this key." });
+  throw new ServiceError("insufficient_scope", { detail: "You may no longer create the key." });
 }

@@ -64,7 +64,7 @@ export function makeUserOperator(database: Database, changes: OrgChanges, person
     if (!user)
       throw new ServiceError("member_not_found", {
         detail: `There is no user ${email}.`,
-        hint: "`roomd user list` shows who is there.",
+        hint: "`roomd user list` lists the users.",
       });
     return user;
   };
@@ -103,14 +103,14 @@ export function makeUserOperator(database: Database, changes: OrgChanges, person
         const user = requireUser(queries, email);
         if (user.disabled_at !== null) {
           throw new ServiceError("invalid_state", {
-            detail: `${user.email} is shut out.`,
-            hint: `\`roomd user enable ${user.email}\` lets them in again.`,
+            detail: `${user.email} is disabled.`,
+            hint: `\`roomd user enable ${user.email}\` enables the user again.`,
           });
         }
         if (membershipsOf(queries, user.user_id).length === 0) {
           throw new ServiceError("invalid_state", {
             detail: `${user.email} belongs to no organization.`,
-            hint: "A member who may invites them.",
+            hint: "An owner or admin of an organization can invite the user.",
           });
         }
         return linkTo(queries, "user", user);

@@ -20,15 +20,15 @@ export function requirePerson({ email, name, password }: { email?: string; name?
     errors.push({ field: "email", code: "pattern", message: "is not an e-mail address" });
   }
   if (name !== undefined && (name.length === 0 || name.length > personName.maxLength || !NAME.test(name))) {
-    const message = `has 1 to ${personName.maxLength} characters, and none that cannot be seen`;
+    const message = `must have 1 to ${personName.maxLength} characters, without invisible ones`;
     errors.push({ field: "name", code: "pattern", message });
   }
   const { minLength: min, maxLength: max } = PASSWORD_LENGTH;
   if (password !== undefined && (password.length < min || password.length > max)) {
-    errors.push({ field: "password", code: "length", message: `has ${min} to ${max} characters`, min, max });
+    errors.push({ field: "password", code: "length", message: `must have ${min} to ${max} characters`, min, max });
   }
   if (password !== undefined && common.has(password.toLowerCase())) {
-    errors.push({ field: "password", code: "too_common", message: "is one of those that are tried first" });
+    errors.push({ field: "password", code: "too_common", message: "is too common: choose another" });
   }
   if (errors.length > 0) throw new ServiceError("validation_failed", { errors });
 }
@@ -36,6 +36,6 @@ export function requirePerson({ email, name, password }: { email?: string; name?
 /** Checks a line of user input. Throws validation_failed. */
 export function requireText(field: string, text: string, most: number, least = 1): void {
   if (text.length >= least && text.length <= most && NAME.test(text)) return;
-  const message = `has ${least} to ${most} characters, and none that cannot be seen`;
+  const message = `must have ${least} to ${most} characters, without invisible ones`;
   throw new ServiceError("validation_failed", { errors: [{ field, code: "pattern", message }] });
 }

@@ -132,7 +132,7 @@ function requireSuccessors(queries: Queries, userId: UserId): void {
   const names = alone.map((org) => org?.name).join(", ");
   throw new ServiceError("last_owner", {
     detail: `${alone.length === 1 ? "This organization" : "These organizations"} would have no owner: ${names}.`,
-    hint: "Make somebody else an owner first, or end the organization.",
+    hint: "Make another member an owner first, or delete the organization.",
     details: { org_ids: alone.map((org) => org?.org_id) },
   });
 }

@@ -45,7 +45,9 @@ export async function attempt(
   try {
     const sealed = secrets.urlOf(webhook);
     if (sealed === null)
-      throw new Unreachable("Its URL cannot be read, as the key of webhooks is another: give it its URL again.");
+      throw new Unreachable(
+        "The webhook's URL cannot be decrypted, because the key of webhooks has changed: set its URL again.",
+      );
     const url = new URL(sealed);
     const addresses = await reach.addressesOf(url, { org_id: webhook.org_id, sandbox_id: webhook.webhook_id }, signal);
     const timestamp = Math.floor(at_ms / 1000);
@@ -71,7 +73,7 @@ export async function attempt(
 }
 
 function wordsOf(status: number): string {
-  if (status === GONE) return "The receiver answered 410: it wants no more events.";
+  if (status === GONE) return "The receiver answered 410: it rejects further events.";
   if (status >= 300 && status < 400) return `The receiver answered ${status}: redirects are not followed.`;
   return `The receiver answered ${status}.`;
 }

@@ -53,7 +53,7 @@ export function makeConfigure(deps: WebhookDeps, { sender, reach, secrets, shown
     const ofUrl = refusal === null ? [] : [{ field: "url", code: "invalid_url", message: `url ${refusal}.` }];
     const reading = types.findIndex((type) => isReadingEvent(type));
     const field = `types[${reading}]`;
-    const ofTypes = { field, code: "not_sent", message: `${field} is of calls that only read.` };
+    const ofTypes = { field, code: "not_sent", message: `${field} is an event of calls that only read.` };
     return reading === -1 ? ofUrl : [...ofUrl, ofTypes];
   };
   /** Throws webhook_not_found: another call has just deleted it. */

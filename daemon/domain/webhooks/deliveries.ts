@@ -68,7 +68,7 @@ export function makeDeliveries(deps: WebhookDeps, sender: Sender): Bound[] {
           if (!getWebhook(within, org_id, webhook_id)) throw new ServiceError("webhook_not_found");
           if (countWaiting(within, webhook_id) >= MAX_WAITING) {
             throw new ServiceError("quota_exceeded", {
-              detail: `${MAX_WAITING} events of the webhook wait for another try already.`,
+              detail: `${MAX_WAITING} events of the webhook are already waiting for a retry.`,
             });
           }
           putDelivery(within, row);

@@ -11,7 +11,7 @@ export function findOrg({ findOrg }: WebhookDeps, { caller }: KeyCall, params: R
   const orgId = findOrg(caller, String(params.org_id));
   if (caller.session && !caller.session.gives.includes("org:admin")) {
     throw new ServiceError("insufficient_scope", {
-      detail: "Owners and admins see an organization's webhooks.",
+      detail: "Only owners and admins can see an organization's webhooks.",
       details: { required: "admin" },
     });
   }

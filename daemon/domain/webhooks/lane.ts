@@ -329,7 +329,7 @@ export class Lane {
 
   /** Its record was purged. */
   async #lose(row: DeliveryRow): Promise<void> {
-    const error = "The audit's retention deleted the record before the receiver took it.";
+    const error = "The audit's retention deleted the record before the receiver accepted it.";
     await this.#deps.database.commit((queries) => {
       if (this.#isRenewed(queries, row)) return;
       this.#count(queries, "missed_count");
@@ -369,7 +369,7 @@ export class Lane {
       })
       .catch((error: unknown) => {
         this.#isSaving = false;
-        this.#deps.log.error("a webhook's place was not written", { error: describeError(error) });
+        this.#deps.log.error("failed to write the position of a webhook", { error: describeError(error) });
       });
   }
 
@@ -388,7 +388,7 @@ export class Lane {
   }
 
   #broken(error: unknown): void {
-    this.#deps.log.error("a webhook was not sent to", {
+    this.#deps.log.error("failed to send to a webhook", {
       webhook_id: this.#row.webhook_id,
       error: describeError(error),
     });

@@ -12,7 +12,7 @@ export const ACTOR = { type: "system", id: "webhooks", name: "webhooks" };
 export const webhooksMade = madeKind({
   name: "webhooks",
   table: webhooks,
-  takeOver: "The caller that enables a webhook whose maker's access is over becomes its maker.",
+  takeOver: "The caller that re-enables a webhook after its maker lost access becomes its maker.",
   find: (queries, isOver, orgId) => {
     const { org_id, created_by_type: type, created_by_id: id } = webhooks;
     const isEnabled = and(eq(org_id, orgId), isNull(webhooks.disabled_reason));

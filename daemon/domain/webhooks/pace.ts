@@ -25,7 +25,7 @@ export class Pace {
    * Resolves when the organization may send its next event, in the order of the calls. Rejects with DeadlineError when the signal aborts.
    */
   async take(orgId: OrgId, signal: AbortSignal): Promise<void> {
-    if (signal.aborted) throw new DeadlineError("the wait was given up");
+    if (signal.aborted) throw new DeadlineError("the wait was cancelled");
     const allowance = this.#of(orgId);
     allowance.spend(1);
     const debtMs = allowance.debtMs();
@@ -35,7 +35,7 @@ export class Pace {
     } catch (cause) {
       // It sends nothing.
       allowance.spend(-1);
-      throw new DeadlineError("the wait was given up", { cause });
+      throw new DeadlineError("the wait was cancelled", { cause });
     }
   }
 

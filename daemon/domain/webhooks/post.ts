@@ -34,7 +34,7 @@ export async function post(
   const late = timeoutSignal(ATTEMPT_MS);
   const signal = AbortSignal.any([given, late]);
   let secure: TLSSocket | null = null;
-  const cut = () => secure?.destroy(new Error("it was given up"));
+  const cut = () => secure?.destroy(new Error("the request was cancelled"));
   signal.addEventListener("abort", cut, { once: true });
   try {
     const { socket } = await dial(addresses, portOf(url), signal);
@@ -97,7 +97,7 @@ function unreachable(url: URL, error: unknown): Unreachable {
   if (error instanceof BadAnswer) return because(`${host} did not answer in HTTP/1.1 (${error.message}).`);
   const code = errnoOf(error) ?? "";
   if (UNTRUSTED.test(code)) return because(`The certificate of ${host} is not trusted (${code}).`);
-  if (code === "ECONNREFUSED") return because(`${host} takes no connections at port ${portOf(url)}.`);
+  if (code === "ECONNREFUSED") return because(`${host} refuses connections at port ${portOf(url)}.`);
   const message = error instanceof Error ? error.message : String(error);
   return because(`The connection to ${host} failed (${(code || message).slice(0, 100)}).`);
 }

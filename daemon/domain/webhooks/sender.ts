@@ -91,7 +91,7 @@ export class Sender {
     const forgotten = database.commit((within) => {
       for (const webhookId of listGone(within)) if (!this.#lanes.has(webhookId)) deleteOwn(within, webhookId);
     });
-    forgotten.catch((error: unknown) => log.error("webhooks were not forgotten", { error: describeError(error) }));
+    forgotten.catch((error: unknown) => log.error("failed to delete webhooks", { error: describeError(error) }));
   }
 
   #waitToFollow(): void {
@@ -182,7 +182,7 @@ export class Sender {
       const row = getWebhook(database.queries, orgId, webhookId);
       if (row && row.disabled_reason === null) await this.#open(row);
     } catch (error) {
-      log.error("a webhook was not followed", { webhook_id: webhookId, error: describeError(error) });
+      log.error("failed to start a webhook", { webhook_id: webhookId, error: describeError(error) });
       this.#mayDiffer = true;
       this.#waitToFollow();
     }
@@ -244,7 +244,7 @@ export class Sender {
     if (!lane) return this.#closing.get(webhookId) ?? Promise.resolve();
     this.#lanes.delete(webhookId);
     const closing = lane.close().catch((error: unknown) => {
-      this.#deps.log.error("a webhook's place was not written", {
+      this.#deps.log.error("failed to write the position of a webhook", {
         webhook_id: webhookId,
         error: describeError(error),
       });

@@ -86,7 +86,7 @@ export class SsrfGuard {
       return await unlessGivenUp(signal, this.#resolver.resolve(canonicalName(host) ?? host, asker));
     } catch (error) {
       if (error instanceof NotResolved) throw closed(host, error);
-      if (signal.aborted) throw new Unreachable(`Looking up ${host} was given up.`, { cause: error });
+      if (signal.aborted) throw new Unreachable(`The lookup of ${host} was cancelled.`, { cause: error });
       throw error;
     }
   }

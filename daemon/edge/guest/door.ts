@@ -70,13 +70,13 @@ export function makeGuestDoor(deps: GuestDoorDeps) {
     } as const;
     let underWay = 0;
     return (stream, request) => {
-      if (underWay >= MAX_AT_ONCE) return stream.fail(StreamErrorCode.too_many_streams, "too many requests at once");
+      if (underWay >= MAX_AT_ONCE) return stream.fail(StreamErrorCode.too_many_streams, "too many concurrent requests");
       underWay++;
       const called = asOwn(request, sandbox.room_id, () => deps.formerNames(sandbox.room_uid));
       serve(stream, called, (made) => deps.answer(made, known))
         .catch((error: unknown) => {
           deps.log.debug("guest request", { sandbox_id: sandbox.sandbox_id, error: describeError(error) });
-          stream.fail(StreamErrorCode.invalid_request, "the request cannot be carried");
+          stream.fail(StreamErrorCode.invalid_request, "the request cannot be forwarded");
         })
         .finally(() => {
           underWay--;

@@ -172,7 +172,7 @@ export class HostClient {
     };
     if (this.#groups.get(keyOf(group.host)) === group) return connection;
     connection.close();
-    throw unreachable(group.host, new Error("it is no member any more"));
+    throw unreachable(group.host, new Error("it is no longer a member"));
   }
 
   /** Whether the host is reachable. A refused connection counts: that system also reports the end of other connections. */
@@ -239,9 +239,9 @@ export function unreachable({ host_id }: Pick<Reached, "host_id">, cause: unknow
 export function unanswered(host: Pick<Reached, "host_id">, { mayRepeat }: Pick<Outgoing, "mayRepeat">, cause: unknown) {
   if (cause instanceof ServiceError || mayRepeat?.() !== false) return unreachable(host, cause);
   return new ServiceError("host_unreachable", {
-    detail: `The host ${host.host_id}, which has the room, does not answer. Whether the call was carried out is not known.`,
+    detail: `The host ${host.host_id}, which has the room, does not answer. The outcome of the call is unknown.`,
     details: { host: host.host_id, started: "unknown" },
-    hint: "Look whether it was before asking again. A call with an Idempotency-Key can be repeated.",
+    hint: "Check the outcome before you retry. A call with an Idempotency-Key can be repeated.",
     retryable: false,
     cause,
   });
@@ -255,6 +255,6 @@ function keyOf({ host_id, address, certificate }: Reached): string {
 function goalOf(host: Reached): Goal {
   const [, v6, name, port] = /^(?:\[([^\]]+)\]|([^:[\]\s]+)):(\d{1,5})$/.exec(host.address) ?? [];
   const hostname = v6 ?? name;
-  if (hostname === undefined) throw unreachable(host, new Error(`${host.address} is no address`));
+  if (hostname === undefined) throw unreachable(host, new Error(`${host.address} is not an address`));
   return { hostname, port: Number(port), certificate: new X509Certificate(host.certificate).raw };
 }

@@ -77,7 +77,7 @@ export function connectToHost(goal: Goal, own: Certificate, withinMs: number): P
         const shown = opened.getPeerCertificate()?.raw;
         if (isLate || !shown?.equals(goal.certificate)) {
           opened.terminate();
-          return fail("another host", "it shows another certificate than that it joined with");
+          return fail("another host", "its certificate differs from the one that it joined with");
         }
         endTime();
         opened.setNoDelay(true);

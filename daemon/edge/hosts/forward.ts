@@ -81,7 +81,7 @@ export async function forwardJson(
   gone: AbortSignal,
 ): Promise<JsonAnswer> {
   const { method, path, query = {}, fields, headers = {} } = request;
-  if (!PATH.test(path)) throw new Error(`${JSON.stringify(path)} is no path of a URL`);
+  if (!PATH.test(path)) throw new Error(`${JSON.stringify(path)} is not a URL path`);
   const search = new URLSearchParams(query).toString();
   const whole = fields && Buffer.from(JSON.stringify(fields));
   const said: [string, string][] = [["host", host.address], ...Object.entries(headers)];
@@ -261,6 +261,6 @@ function parsed(host: Reached, bytes: Uint8Array): unknown {
 }
 
 function requireOther(host: Reached, { own }: Forwarded): Reached {
-  if (host.host_id === own) throw new Error("a request is not forwarded to the host that it is at");
+  if (host.host_id === own) throw new Error("a request cannot be forwarded to the host that it is on");
   return host;
 }

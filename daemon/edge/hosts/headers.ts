@@ -47,7 +47,7 @@ export function headersForOwner(headers: Iterable<[string, string]>, about: Abou
   for (const [name, value] of kept) {
     if (!NAME.test(name) || !VALUE.test(value)) {
       throw new ServiceError("invalid_body", {
-        detail: `The header ${JSON.stringify(name)} has a character that no header has.`,
+        detail: `The header ${JSON.stringify(name)} has an invalid character.`,
       });
     }
   }

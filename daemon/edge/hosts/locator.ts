@@ -69,7 +69,7 @@ export class Locator {
     if (before) return before.promise;
     if (this.#waiting.size >= MAX_WAITING) {
       throw new ServiceError("rate_limited", {
-        detail: "Too many unknown ports or tokens are asked for.",
+        detail: "Too many lookups of unknown ports or tokens are in progress.",
         retryAfterSeconds: 1,
       });
     }
@@ -102,7 +102,7 @@ export class Locator {
     const found = answers.find(({ labels }) => labels?.has(label));
     const silent = answers.find(({ labels }) => labels === null);
     if (!found && silent) {
-      waiting?.reject(unreachable({ host_id: silent.host }, new Error("it was asked what it has")));
+      waiting?.reject(unreachable({ host_id: silent.host }, new Error("it did not answer the lookup")));
       return;
     }
     this.#remember(label, found?.host ?? null);

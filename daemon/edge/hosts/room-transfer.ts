@@ -35,7 +35,7 @@ export function answerPeer(calls: PeerCalls, log: Log, request: Request, url: UR
   if (roomUid === undefined || !ROOM_UID.test(roomUid) || request.method !== "POST") return null;
   return answered(log, async () => {
     if (asks === "settle") return await calls.settle(roomUid as RoomUid);
-    if (!request.body) throw new ServiceError("invalid_body", { detail: "There is no room in it." });
+    if (!request.body) throw new ServiceError("invalid_body", { detail: "The body contains no room." });
     if (asks === "fits") return await calls.fits(await questionIn(request.body));
     return await calls.receive(roomUid as RoomUid, bytesOf(request.body), request.signal);
   });
@@ -56,7 +56,7 @@ async function questionIn(body: ReadableStream<Uint8Array>): Promise<unknown> {
   let left = MAX_QUESTION_BYTES;
   for await (const part of bytesOf(body)) {
     left -= part.byteLength;
-    if (left < 0) throw new ServiceError("invalid_body", { detail: "The question is too long." });
+    if (left < 0) throw new ServiceError("invalid_body", { detail: "The request is too long." });
     parts.push(part);
   }
   try {
@@ -100,7 +100,7 @@ export class PeerClient implements Peers {
     const headers: [string, string][] = [["host", host.address]];
     const asked = { method: "POST", target, headers, body, length: body === null ? 0 : null };
     const { head, body: said } = await this.#client.ask(host, asked, gone);
-    if (said instanceof ReadableStream) throw unreachable(host, new Error("its answer is too long"));
+    if (said instanceof ReadableStream) throw unreachable(host, new Error("its response is too long"));
     const told = parsed(host, said ?? new Uint8Array(0));
     if (head.status === 200) return told;
     throw asError(host, told as Partial<Problem>);
@@ -153,7 +153,7 @@ class Silence {
   }
 
   #from(ms: number): Timer {
-    return startTimer(() => this.#end.abort(new Error(`it took nothing for ${ms} ms`)), ms);
+    return startTimer(() => this.#end.abort(new Error(`it read nothing for ${ms} ms`)), ms);
   }
 }
 
@@ -181,7 +181,7 @@ function parsed(host: Host, bytes: Uint8Array): unknown {
 /** An error of the other host is passed on with its code and text. */
 function asError(host: Host, { code, detail, hint, details }: Partial<Problem>): ServiceError {
   if (code === undefined || errorKind(code as ErrorCode) === undefined) {
-    return unreachable(host, new Error("its answer is none"));
+    return unreachable(host, new Error("its response is malformed"));
   }
   return new ServiceError(code as ErrorCode, {
     detail: `${host.host_id}: ${detail}`,

@@ -148,7 +148,7 @@ function requireGranted(
   const isGrantable = GRANT_SCOPES.some((scope) => scope === access);
   if (!isGrantable || (scopes as readonly unknown[]).includes(access)) return;
   throw new ServiceError("insufficient_scope", {
-    detail: `This needs the scope ${access}, which the application was not granted.`,
+    detail: `The call needs the scope ${access}, which the application was not granted.`,
     details: { required: access, scopes: [...scopes, access] },
   });
 }
@@ -163,6 +163,6 @@ function requireOwnHost(host: string, { tls, url }: HttpOptions): void {
   if (tls !== null || isAddress || names.includes(host)) return;
   throw new ServiceError("source_mismatch", {
     detail: `${host.slice(0, 128)} is not a name of this service.`,
-    hint: "The operator sets http.base_url to the URL that clients use.",
+    hint: "The operator has to set http.base_url to the URL that clients use.",
   });
 }

@@ -247,7 +247,7 @@ function cutDetail({ cutBecause }: OpenPort): string {
 function asServiceError(error: unknown): unknown {
   if (error instanceof Silence) {
     return new ServiceError("guest_unreachable", {
-      detail: `The server on this port was silent for ${PORT_IDLE_SECONDS} seconds, and its response was not complete.`,
+      detail: `The server on this port sent nothing for ${PORT_IDLE_SECONDS} seconds, and its response was not complete.`,
     });
   }
   if (!(error instanceof BadAnswer)) return error;

@@ -272,7 +272,7 @@ async function answer(
   again: (request: Request) => Response | Promise<Response>,
 ): Promise<Response> {
   const arrival = arrivals.get(request);
-  if (!arrival) throw new Error("the request came in by no server");
+  if (!arrival) throw new Error("the request arrived through an unknown server");
   const { url, request_id } = arrival;
   const params = matchPath(pattern, url.pathname);
   if (!params) return refuse(deps, request, arrivals, new ServiceError("route_not_found"));

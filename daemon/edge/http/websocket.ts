@@ -86,7 +86,7 @@ export const websocket: WebSocketHandler<SocketData> = {
   open: (socket) => socket.data.conversation.start(talkerOf(socket)),
   message: (socket, message) => {
     const { conversation } = socket.data;
-    if (socket.data.countMessage() > MAX_IN_A_TURN) return socket.close(TOO_MANY, "too many messages at a time");
+    if (socket.data.countMessage() > MAX_IN_A_TURN) return socket.close(TOO_MANY, "too many messages in a short time");
     if (Buffer.byteLength(message) > conversation.mostBytes) socket.close(TOO_LARGE, "the message is too large");
     else if (typeof message === "string") conversation.hear(message);
     // A copy: the memory of the frame is used again.

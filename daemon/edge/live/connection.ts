@@ -74,7 +74,7 @@ export class LiveConnection implements DuplexSession {
     }
     if (wanted.op === "close") this.#streams.get(wanted.id)?.over.abort();
     else if (wanted.op === "read") this.#confirm(wanted.id, wanted.bytes);
-    else if (this.#countOpened() > MAX_OPENED_IN_A_TURN) this.end("bad_frame", "too many streams are opened");
+    else if (this.#countOpened() > MAX_OPENED_IN_A_TURN) this.end("bad_frame", "too many streams opened");
     else if (this.#streams.size >= MAX_LIVE_STREAMS) {
       this.#refuse(
         wanted.id,

@@ -57,7 +57,7 @@ export function failed({ problem, retry_after_seconds }: Refused, next?: NextCal
 export function stillUnderWay(call: ToolCall, next?: NextCall): Failure {
   const error = new ServiceError("not_ready", {
     detail: `${call.tool.name} is still running after ${MAX_TOOL_WAIT_MS / 1000} s.`,
-    hint: "Make the same call again to keep waiting or to get the result.",
+    hint: "Repeat the same call to keep waiting or to get the result.",
   });
   const again = next ?? { tool: call.tool.name, arguments: call.given };
   return failed(call.refuse(error), JSON.stringify(again.arguments).length <= MAX_REPEATED ? again : undefined);

@@ -168,7 +168,7 @@ export class ToolCall {
 
   #bound({ name }: Operation): Bound {
     const bound = this.#deps.bound.get(name);
-    if (!bound) throw new Error(`nothing carries out ${name}`);
+    if (!bound) throw new Error(`no operation implements ${name}`);
     return bound;
   }
 
@@ -274,7 +274,7 @@ export class ToolCall {
     until: AbortSignal,
   ) {
     const { others } = this.#deps;
-    if (!others) throw new Error(`${operation.name} is asked of no other host`);
+    if (!others) throw new Error(`${operation.name} cannot be called on another host`);
     const { authorization, request_id, ip } = this.#visit;
     const headers = { accept: "application/json", ...(authorization === null ? {} : { authorization }) };
     const asked = { method: "GET", path: pathOf(operation, params), query, headers };
@@ -290,7 +290,7 @@ export class ToolCall {
   ): Promise<Outcome> {
     const { others, bound } = this.#deps;
     const operation = bound.get(name)?.operation;
-    if (!others || !operation) throw new Error(`${name} is asked of no other host`);
+    if (!others || !operation) throw new Error(`${name} cannot be called on another host`);
     const { authorization, request_id, ip, trace } = this.#visit;
     const isQuery = (field: string) => operation.method === "GET" || Object.hasOwn(operation.query.properties, field);
     const query = Object.entries(body).filter(([field]) => isQuery(field));
@@ -325,7 +325,7 @@ export class ToolCall {
     sent: Sent,
   ): Promise<Outcome> {
     const { others } = this.#deps;
-    if (!others) throw new Error(`${operation.name} is asked of no other host`);
+    if (!others) throw new Error(`${operation.name} cannot be called on another host`);
     const { authorization, request_id, ip } = this.#visit;
     const path = pathOf(operation, params);
     const url = new URL(`http://${host.address}${path}?${new URLSearchParams(query)}`);

@@ -23,14 +23,14 @@ export function fillIn(
     const random = randomBytes(3).toString("hex");
     const same = typeof key === "string" ? nameOf("msg", key, [first_key_id, name]).slice(-12) : random;
     given.room_id = `room-${same}`;
-    return ["room_id was made up"];
+    return ["room_id was generated"];
   }
   if (SENDS.includes(name) && given.source === undefined && agent_id === null) {
     given.source = OPERATOR;
     return [`source is ${OPERATOR}`];
   }
   if (name === "fs_write" && typeof given.path === "string" && OF_GUEST.test(given.path)) {
-    return [`this is a file of the drive: in sandboxes it is ${DRIVE_MOUNT}${given.path}`];
+    return [`the file is on the drive: in sandboxes it is ${DRIVE_MOUNT}${given.path}`];
   }
   return [];
 }

@@ -70,7 +70,7 @@ export class AuditCommit implements Keeper {
     if (by === null) return;
     if (by !== "here") throw new Elsewhere(by);
     throw new ServiceError("history_gone", {
-      detail: "The same call was carried out before, and its answer was lost as the service ended.",
+      detail: "The same call was already executed, and its answer was lost when the service ended.",
     });
   }
 
@@ -128,7 +128,8 @@ export class AuditCommit implements Keeper {
       if (claim && packed) answers.keep(queries, claim, packed);
     }, walk.operation.method === "DELETE");
     // A reader need not wait for the record of its reading.
-    if (onlyReads) written.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
+    if (onlyReads)
+      written.catch((error: unknown) => log.error("failed to write an audit record", { error: String(error) }));
     else await written;
   }
 
@@ -154,7 +155,7 @@ export class AuditCommit implements Keeper {
       appendAudits(queries, together);
     };
     const written = database.commitWithin(READINGS_MS, write, true);
-    written.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
+    written.catch((error: unknown) => log.error("failed to write an audit record", { error: String(error) }));
   }
 }
 

@@ -16,20 +16,20 @@ export function requireScope(caller: Caller, operation: Asked): void {
   }
   if (access === "account") {
     throw new ServiceError("insufficient_scope", {
-      detail: "This is of a person's account: it needs a session of the web.",
+      detail: "The call concerns a user's account and needs a web session.",
       details: { required: access },
     });
   }
   if (access === "operator") {
     if (caller.kind === "operator") return;
     throw new ServiceError("insufficient_scope", {
-      detail: "This needs the operator's key.",
+      detail: "The call needs the operator's key.",
       details: { required: access },
     });
   }
   if (caller.scopes.includes(access) || caller.scopes.includes("org:admin")) return;
   throw new ServiceError("insufficient_scope", {
-    detail: `This needs the scope ${access}, which the key does not have.`,
+    detail: `The call needs the scope ${access}, which the key does not have.`,
     details: { required: access },
   });
 }
@@ -43,7 +43,7 @@ function requireOfSession(
   const reads: readonly string[] = scopes;
   if (ofAccount && gives.length === 0) {
     throw new ServiceError("insufficient_scope", {
-      detail: `The role ${role} does not give access to this.`,
+      detail: `The role ${role} does not permit the call.`,
       hint: "An owner or admin can change your role.",
       details: { required: access },
     });

@@ -28,7 +28,7 @@ export class CallLifetime {
         typeof held === "string"
           ? new ServiceError("invalid_api_key", { detail: "The key expired during the call." })
           : new ServiceError("session_ended", {
-              detail: "The session ended during the call, or what it may has changed.",
+              detail: "The session ended during the call, or its permissions changed.",
             });
       this.#cut?.abort(this.#reason);
       this.#lost?.reject(this.#reason);

@@ -75,6 +75,8 @@ export class FailedLogins {
         }),
       false,
     );
-    this.#written = written.catch((error: unknown) => this.#log.error("audit not written", { error: String(error) }));
+    this.#written = written.catch((error: unknown) =>
+      this.#log.error("failed to write an audit record", { error: String(error) }),
+    );
   }
 }

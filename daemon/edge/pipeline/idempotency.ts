@@ -141,8 +141,8 @@ async function unpack({ status, reply, reply_zstd, created_at }: Kept): Promise<
   if (reply !== null) return JSON.parse(reply) as StoredReply;
   if (reply_zstd !== null) return JSON.parse((await Bun.zstdDecompress(reply_zstd)).toString()) as StoredReply;
   throw new ServiceError("history_gone", {
-    detail: `The call with this Idempotency-Key was done, with status ${status}. Its answer is no longer kept.`,
+    detail: `The call with this Idempotency-Key was executed, with status ${status}. Its answer is no longer kept.`,
     details: { status, created_at },
-    hint: "It is not done again. Use a new Idempotency-Key for a new call.",
+    hint: "It is not executed again. Use a new Idempotency-Key for a new call.",
   });
 }

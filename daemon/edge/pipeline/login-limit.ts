@@ -28,7 +28,7 @@ export class LoginLimit {
 
   #refusal(): ServiceError {
     return new ServiceError("rate_limited", {
-      detail: "Too many requests from this address had no valid key, or no right password.",
+      detail: "Too many requests from this address had an invalid key or a wrong password.",
       retryAfterSeconds: Math.ceil(60 / this.#perMinute),
     });
   }

@@ -38,7 +38,7 @@ export interface Left {
   /** The audit records, in order. */
   record: readonly ("success" | "error" | "denied")[];
   /** The result of a retry with the same Idempotency-Key. */
-  again: "carried out" | "the same work, gone on with" | "the same answer" | "refused";
+  again: "carried out" | "the same work, continued" | "the same answer" | "refused";
 }
 
 export const LEAVES = {
@@ -49,20 +49,20 @@ export const LEAVES = {
   "the verb refuses it": { in: "working", answer: "refusal", record: ["error"], again: "the same answer" },
   "the refusal cannot be written": {
     ...{ in: "working", answer: "refusal", record: [] },
-    again: "the same work, gone on with",
+    again: "the same work, continued",
   },
-  "the verb fails": { in: "working", answer: "refusal", record: ["error"], again: "the same work, gone on with" },
+  "the verb fails": { in: "working", answer: "refusal", record: ["error"], again: "the same work, continued" },
   "the verb's commit fails": {
     ...{ in: "working", answer: "refusal", record: ["error"] },
-    again: "the same work, gone on with",
+    again: "the same work, continued",
   },
   "the work is done and cannot be recorded": {
     ...{ in: "working", answer: "refusal", record: [] },
-    again: "the same work, gone on with",
+    again: "the same work, continued",
   },
   "its client has left, and the verb gives up": {
     ...{ in: "working", answer: "nothing", record: ["error"] },
-    again: "the same work, gone on with",
+    again: "the same work, continued",
   },
   "the key ends while the verb works": {
     ...{ in: "working", answer: "refusal", record: ["denied"] },
@@ -70,11 +70,11 @@ export const LEAVES = {
   },
   "the caller leaves while the verb works": {
     ...{ in: "working", answer: "refusal", record: ["error"] },
-    again: "the same work, gone on with",
+    again: "the same work, continued",
   },
   "the daemon ends while the verb works": {
     ...{ in: "working", answer: "nothing", record: [] },
-    again: "the same work, gone on with",
+    again: "the same work, continued",
   },
   "the verb fails after its own commit": {
     ...{ in: "kept", answer: "refusal", record: ["success", "error"] },

@@ -90,7 +90,7 @@ export class RateLimit {
     throw new ServiceError("rate_limited", {
       detail: `This ${this.#of} made more than ${this.#perMs * 1000} requests a second.`,
       details: { limit: rate.limit, per_second: this.#perMs * 1000 },
-      hint: "Wait for Retry-After seconds. RateLimit-Remaining tells how many calls are left.",
+      hint: "Wait for Retry-After seconds. RateLimit-Remaining is the number of calls left.",
       retryAfterSeconds: Math.max(1, rate.retry_seconds ?? Math.ceil(1 / this.#perMs / 1000)),
     });
   }

@@ -58,6 +58,6 @@ export class RateRefusals {
         });
       }
     }, false);
-    written.catch((error: unknown) => this.#log.error("audit not written", { error: String(error) }));
+    written.catch((error: unknown) => this.#log.error("failed to write an audit record", { error: String(error) }));
   }
 }

@@ -22,7 +22,7 @@ export function openSealed(reply: StoredReply, authorization: string | null): St
     return { ...reply, body: JSON.parse(openText(keyOf(authorization), reply.body)) as unknown };
   } catch (cause) {
     throw new ServiceError("history_gone", {
-      detail: `The call with this Idempotency-Key was done, with status ${reply.status}. Its answer contained a secret and cannot be shown again.`,
+      detail: `The call with this Idempotency-Key was executed, with status ${reply.status}. Its answer contained a secret and cannot be shown again.`,
       details: { status: reply.status },
       cause,
     });

@@ -23,7 +23,7 @@ export const ledgerOfAll: Merging<typeof creditList> = {
       ...own,
       items: items.slice(0, limit),
       next_cursor: isMore && last ? cursorAfterEntry(last.entry_id) : null,
-      ...withWarnings(silent, "what was spent there is not listed."),
+      ...withWarnings(silent, "credits spent on it are not listed."),
     };
   },
 };

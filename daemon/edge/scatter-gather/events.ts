@@ -81,8 +81,8 @@ export class GatheredEvents {
       },
       patience: (hostId, begun) => this.#patience.until(hostId, begun, PATIENCE_MS),
       cursorOf: (at) => cursorOf(kindOf(org_id), at),
-      lost: (host, error) => log.info("events of another host do not come", { host, error: String(error) }),
-      cut: () => log.info("events reader cut off", { org_id }),
+      lost: (host, error) => log.info("failed to read events of another host", { host, error: String(error) }),
+      cut: () => log.info("disconnected a slow reader of events", { org_id }),
       ended: () => {
         this.#open.delete(timeline);
         signal.removeEventListener("abort", end);

@@ -50,9 +50,9 @@ export async function exported(deps: ExportDeps, wanted: Wanted): Promise<Done<O
       limit: typeof input.limit === "number" ? input.limit : Number.POSITIVE_INFINITY,
       end: () => over.abort(),
       brokeOff: (error) => {
-        if (!over.signal.aborted) deps.log.warn("audit's lines broke off", { error: describeError(error) });
+        if (!over.signal.aborted) deps.log.warn("failed to export lines of the audit", { error: describeError(error) });
       },
-      cut: () => deps.log.info("reader of an audit's export cut off", { org_id: caller.org_id }),
+      cut: () => deps.log.info("disconnected a slow reader of an audit export", { org_id: caller.org_id }),
     });
     return { ...(done ?? { outcome: firstOutcome(operation) }), events };
   } catch (error) {
@@ -79,4 +79,4 @@ async function begin(
   return { host, open, reply };
 }
 
-const neverAgain = (): Promise<EventsReply> => Promise.reject(new Error("this host's own lines broke off"));
+const neverAgain = (): Promise<EventsReply> => Promise.reject(new Error("this host's own lines ended early"));

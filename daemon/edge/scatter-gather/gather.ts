@@ -159,7 +159,7 @@ async function linesForHost(input: Input, own: Own): Promise<Done<Operation>> {
   return done.events ? { ...done, events: ledBy({ id: null, data: { type: "ping" } }, done.events) } : done;
 }
 
-const NOT_ASKED = new Error("what is asked for may be there");
+const NOT_ASKED = new Error("the requested resource may be on that host");
 
 const isAbsent = (error: unknown, codes: readonly ErrorCode[] = []): boolean =>
   error instanceof ServiceError && codes.includes(error.code);

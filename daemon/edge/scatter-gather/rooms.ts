@@ -11,7 +11,7 @@ import type { Chain, Merging, Told, Whole } from "./rule.ts";
 import { withWarnings } from "./words.ts";
 
 const PATIENCE_MS = 1000;
-const MISSING = "of its rooms only names, labels and times are known now, and those that have ended are not listed.";
+const MISSING = "only names, labels and times of its rooms are known, and destroyed rooms are not listed.";
 
 /** If `input.host` names a host, no other host is queried. */
 const partOf = ({ host, is_own }: Chain, { input }: { input: InputOf<typeof roomList> }) =>
@@ -71,8 +71,7 @@ function pageOf<Item extends { room_uid: string }, Body extends Page<Item>>(
   };
 }
 
-const told = (host: string) =>
-  `Its host ${host} does not answer: only its name, its labels and its time are known now.`;
+const told = (host: string) => `Its host ${host} does not answer: only the room's name, labels and time are known.`;
 
 function unknownRoom({ room_id, room_uid, org_id, labels, created_at }: PlacedRoom, host: string): RoomRecord {
   return {

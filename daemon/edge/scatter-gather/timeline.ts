@@ -228,7 +228,7 @@ export class Timeline {
   #silent(member: Member): void {
     if (member.isSilent) return;
     member.isSilent = true;
-    const missing = this.#options.follow ? "its events come once it does." : "its events are missing.";
+    const missing = this.#options.follow ? "its events follow once it does." : "its events are missing.";
     void this.#give({ events: [warningPing([member.host.host_id], missing)] });
   }
 

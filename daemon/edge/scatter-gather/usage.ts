@@ -30,7 +30,7 @@ export const usageOfAll: Merging<typeof usage> = {
       ...(input.group_by === undefined ? {} : groupsOf(input.group_by, all)),
       warnings: [
         ...new Set(all.flatMap(({ warnings }) => warnings)),
-        ...warningsOf(silent, "what was used there is not counted."),
+        ...warningsOf(silent, "usage on it is not counted."),
       ],
     };
   },

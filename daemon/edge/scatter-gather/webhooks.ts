@@ -9,7 +9,7 @@ import type { Merging, Told } from "./rule.ts";
 import { withWarnings } from "./words.ts";
 
 const PATIENCE_MS = 1000;
-const NOT_COUNTED = "what it has sent is not counted.";
+const NOT_COUNTED = "events that it has sent are not counted.";
 
 export const webhookOfAll: Merging<typeof webhookGet> = {
   patienceMs: PATIENCE_MS,
@@ -45,7 +45,7 @@ export const deliveriesOfAll: Merging<typeof webhookDeliveries> = {
     return {
       items: shown,
       next_cursor: isMore && last ? cursorAfterDelivery(webhook_id, last.delivery_id) : null,
-      ...withWarnings(silent, "what it has not been able to send is not listed."),
+      ...withWarnings(silent, "events that it failed to send are not listed."),
     };
   },
 };

@@ -129,14 +129,14 @@ export class Connection implements OpenConnection {
   }
 
   get opening(): Opening {
-    if (!this.#opening) throw new Error("nobody has logged in");
+    if (!this.#opening) throw new Error("no login yet");
     return this.#opening.on;
   }
 
   /** The organization that it is counted for. Only after login, even if only the refusal follows. */
   get orgId(): OrgId {
     const { org_id } = this.#opening ?? this.#told ?? {};
-    if (org_id === undefined) throw new Error("nobody has logged in");
+    if (org_id === undefined) throw new Error("no login yet");
     return org_id;
   }
 
@@ -157,7 +157,7 @@ export class Connection implements OpenConnection {
   };
 
   lost(error: unknown): void {
-    this.deps.log.warn("ssh command lost", { ip: this.#address, error: describeError(error) });
+    this.deps.log.warn("lost an ssh command", { ip: this.#address, error: describeError(error) });
   }
 
   trouble(error: unknown): void {
@@ -168,7 +168,7 @@ export class Connection implements OpenConnection {
   /** Closes the connection immediately: its commands and ports have no client any more. */
   cut(why: string): void {
     if (this.isOver) return;
-    this.deps.log.debug("ssh connection cut", { ip: this.#address, why });
+    this.deps.log.debug("closed an ssh connection", { ip: this.#address, why });
     this.#hangUp();
     this.#client.end();
     endSocket(this.socket);
@@ -187,7 +187,7 @@ export class Connection implements OpenConnection {
   }
 
   async #authenticate(context: AuthContext): Promise<void> {
-    if (++this.#questions > MAX_QUESTIONS) return this.cut("too many questions");
+    if (++this.#questions > MAX_QUESTIONS) return this.cut("too many requests");
     // The first request of every client is a query for the methods; it is not counted.
     if (context.method === "none") return context.reject([...METHODS]);
     if (++this.#attempts > this.deps.limits.max_attempts) return this.cut("too many attempts");
@@ -236,7 +236,7 @@ export class Connection implements OpenConnection {
     // It is recorded there.
     this.#recorded = true;
     await this.#carry(host, { user, password }).catch((error: unknown) => {
-      this.deps.log.debug("ssh session not carried", { host: host.host_id, error: describeError(error) });
+      this.deps.log.debug("failed to forward an ssh session", { host: host.host_id, error: describeError(error) });
     });
     return this.#opening !== null && !this.isOver;
   }
@@ -335,7 +335,7 @@ export class Connection implements OpenConnection {
   #serve(): void {
     const { limits } = this.deps;
     if (this.#told !== null) {
-      serveElsewhere(this.#client, this.#told.sentence, () => this.cut("the room is not reached"));
+      serveElsewhere(this.#client, this.#told.sentence, () => this.cut("the room cannot be reached"));
       return;
     }
     const idle = startInterval(

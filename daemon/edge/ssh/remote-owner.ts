@@ -58,8 +58,8 @@ export function sentenceFor(hosts: OtherHosts, host: Host, { room_id, sandbox }:
   const gateway = hosts.gatewayOf(host.host_id);
   const there = gateway
     ? `ssh -p ${gateway.port} -l ${sandbox}@${room_id} ${gateway.host}`
-    : `its API at ${host.url} says how it is reached (ssh-access)`;
-  return `This room lives on ${host.host_id}: ${there}`;
+    : `see its API at ${host.url} for its address (ssh-access)`;
+  return `The room is on ${host.host_id}: ${there}`;
 }
 
 /** For a key that is registered in several organizations, each with a room and an agent of these names. */

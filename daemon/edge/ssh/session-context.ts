@@ -132,7 +132,7 @@ export class SessionContext implements Opening {
   }
 
   get #heldNow(): Held {
-    if (!this.#held) throw new Error("nobody has logged in");
+    if (!this.#held) throw new Error("no login yet");
     return this.#held;
   }
 

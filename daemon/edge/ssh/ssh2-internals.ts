@@ -99,7 +99,7 @@ export async function probeInside(
   const server = new Server({ hostKeys: [hostKey] }, (connection) => {
     offerHybrid(connection);
     connection.on("handshake", ({ kex }) => {
-      if ((kex as string) !== HYBRID_KEX) tried.reject(new Error(`${HYBRID_KEX} is not there, or is another`));
+      if ((kex as string) !== HYBRID_KEX) tried.reject(new Error(`${HYBRID_KEX} is missing or has changed`));
     });
     connection.on("error", tried.reject);
     connection.on("authentication", (context) => context.accept());
@@ -115,7 +115,7 @@ export async function probeInside(
     await within(tried.promise, DEADLINE_MS, "a connection in memory");
     return null;
   } catch (error) {
-    return `The SSH library is another than this roomd was made for: ${describeError(error)}.`;
+    return `The SSH library differs from the one that this roomd was built for: ${describeError(error)}.`;
   } finally {
     client.destroy();
     near.destroy();
@@ -192,5 +192,5 @@ async function tryConnection(
 
 /** Throws with the name of an internal that is not as expected. */
 function expect(isSo: boolean, name: string): void {
-  if (!isSo) throw new Error(`${name} is not there, or is another`);
+  if (!isSo) throw new Error(`${name} is missing or has changed`);
 }

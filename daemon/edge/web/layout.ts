@@ -32,7 +32,7 @@ export interface Page {
 
 const TABS: readonly (readonly [path: string, name: string])[] = [
   ["/account", "Profile"],
-  ["/account/ways", "Ways to sign in"],
+  ["/account/ways", "Sign-in methods"],
   ["/account/keys", "API keys"],
   ["/account/applications", "Applications"],
   ["/account/sessions", "Sessions"],
@@ -77,7 +77,7 @@ export function render(
   const page = html`<!doctype html>
 <html lang="en"${colours === null ? "" : html` data-colours="${colours}"`}><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title} · roomd</title><link rel="icon" href="data:,">${style}</head>
-<body class="${who ? "inside" : "outside"}"><a class="skip" href="#main">To the content</a>${rail}
+<body class="${who ? "inside" : "outside"}"><a class="skip" href="#main">Skip to content</a>${rail}
 <main id="main" tabindex="-1">${said === null ? "" : html`<p class="done" role="status">${said}</p>`}${body}</main><p class="said" role="status" aria-live="polite"></p>${script}</body></html>`;
   return page.text;
 }

@@ -26,9 +26,9 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
 }
 
 const WHY = {
-  InvalidStateError: "There is a passkey for this account on this device already.",
-  NotAllowedError: "No passkey was given. Try again.",
-  SecurityError: "Browsers keep no passkeys at this address.",
+  InvalidStateError: "This device already has a passkey for this account.",
+  NotAllowedError: "The passkey request was cancelled or timed out. Try again.",
+  SecurityError: "Passkeys are not available at this address.",
 };
 const kept = globalThis.PublicKeyCredential;
 
@@ -66,7 +66,7 @@ for (const button of document.querySelectorAll("button[data-passkey]")) {
       form.elements[button.dataset.as].value = JSON.stringify(await askPasskey(button));
       form.requestSubmit();
     } catch (error) {
-      refuse(button, WHY[error.name] ?? "The browser gave no passkey.");
+      refuse(button, WHY[error.name] ?? "The browser returned no passkey.");
     } finally {
       need(true);
     }

@@ -90,7 +90,7 @@ class Connection {
     // The socket keeps the process alive only while a call awaits its answer.
     socket.ref();
     if (socket.write(bytes) < bytes.length) {
-      this.#end(new Error("D-Bus does not read what it is sent"));
+      this.#end(new Error("D-Bus does not read its input"));
       socket.terminate();
     }
     try {
@@ -120,7 +120,7 @@ class Connection {
     const end = Buffer.from(this.#received).indexOf("\r\n");
     if (end < 0) return false;
     const line = Buffer.from(this.#received.slice(0, end)).toString();
-    if (!line.startsWith("OK ")) throw new Error(`D-Bus refuses us: ${line.slice(0, 200)}`);
+    if (!line.startsWith("OK ")) throw new Error(`D-Bus rejected the authentication: ${line.slice(0, 200)}`);
     this.#received = this.#received.slice(end + 2);
     this.#isAccepted = true;
     return true;

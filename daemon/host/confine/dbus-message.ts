@@ -64,9 +64,9 @@ export function encodeCall(serial: number, call: MethodCall): Uint8Array {
 export function lengthOf(bytes: Uint8Array): number | null {
   if (bytes.length < FIXED_BYTES) return null;
   const view = new DataView(bytes.buffer, bytes.byteOffset);
-  if (view.getUint8(0) !== LITTLE_ENDIAN) throw new Error("D-Bus said what is no message");
+  if (view.getUint8(0) !== LITTLE_ENDIAN) throw new Error("malformed D-Bus message");
   const length = padded(FIXED_BYTES + view.getUint32(12, true), 8) + view.getUint32(4, true);
-  if (length > MAX_BYTES) throw new Error(`a message of D-Bus has ${length} bytes`);
+  if (length > MAX_BYTES) throw new Error(`a D-Bus message has ${length} bytes`);
   return length;
 }
 
@@ -96,7 +96,7 @@ export function readAnswer(bytes: Uint8Array): Answer | null {
 function readValue(view: DataView, type: string, from: number): { value: string | number; end: number } {
   const at = padded(from, ALIGNMENT[type] ?? 1);
   if (type === "u") return { value: view.getUint32(at, true), end: at + 4 };
-  if (type !== "s" && type !== "o" && type !== "g") throw new Error(`a field of D-Bus is of type ${type}`);
+  if (type !== "s" && type !== "o" && type !== "g") throw new Error(`a D-Bus field has the unsupported type ${type}`);
   const [begin, length] = type === "g" ? [at + 1, view.getUint8(at)] : [at + 4, view.getUint32(at, true)];
   const text = new Uint8Array(view.buffer, view.byteOffset + begin, length);
   return { value: new TextDecoder().decode(text), end: begin + length + 1 };
@@ -141,7 +141,7 @@ function put(to: number[], type: string, value: Value): void {
       putArray(to, type.slice(1), value as readonly Value[]);
       return;
     default:
-      throw new Error(`there is no type ${type} in D-Bus, or we do not say it`);
+      throw new Error(`unsupported D-Bus type ${type}`);
   }
 }
 

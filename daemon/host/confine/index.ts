@@ -49,7 +49,7 @@ export function findConfinement(): Confinement {
 const NONE: Confinement = {
   kind: "none",
   reason:
-    "This host has neither systemd nor cgroup v2 with the controllers memory, pids and cpu: it does not limit a guest's processes.",
+    "This host has neither systemd nor cgroup v2 with the controllers memory, pids and cpu, so guests' processes are not limited.",
   confine: async () => {},
   add: async () => {},
   limit: async () => {},

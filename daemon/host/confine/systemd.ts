@@ -35,7 +35,7 @@ export function makeScopes(bus: Pick<Bus, "call"> = new Bus(), groupsOf = groups
   };
   return {
     kind: "systemd",
-    reason: "Each sandbox has a scope of systemd with limits of memory, processors and threads.",
+    reason: "Each sandbox has a systemd scope with limits of memory, processors and threads.",
     confine: async (sandboxId, pid, limits) => {
       weigh();
       await untilGone(() => bus.call(startCall(sandboxId, pid, limits)));

@@ -119,7 +119,7 @@ export class StoreWriter {
         onUp: () => list?.add(["u"]),
       });
       if (end === "cut") throw new SystemError("EDQUOT", "too many entries");
-      if (end === "moved" && isLast) throw new Error("the drive was changed while nothing was to write to it");
+      if (end === "moved" && isLast) throw new Error("the drive changed while it was quiesced");
       if (!isLast) return copied;
       list?.add(["end"]);
       list?.finish();
@@ -301,7 +301,7 @@ class Target implements Disposable {
   }
 
   add(line: Line, copied: Copied, between: Between): void {
-    if (this.#isWhole) throw new Error("the list of the drive's entries goes on after its end");
+    if (this.#isWhole) throw new Error("the list of the drive's entries has data after its end");
     if (line[0] === "u") {
       this.#up();
       return;
@@ -312,7 +312,7 @@ class Target implements Disposable {
     }
     if (line[0] === "drive") {
       const [, format, ...meta] = line;
-      if (format !== FORMAT) throw new Error("the drive was kept in a form that this roomd does not know");
+      if (format !== FORMAT) throw new Error("the drive was stored in a format that this roomd does not know");
       if (this.#levels.length > 0 || !isMeta(meta)) throw new Error(NOT_WELL_MADE);
       this.#levels.push({ descriptor: this.#top, meta });
       return;
@@ -328,7 +328,7 @@ class Target implements Disposable {
 
   /** The drive itself is as it was. */
   finish(): void {
-    if (this.#levels.length !== 1 || !this.#isWhole) throw new Error("the list of the drive's entries is not whole");
+    if (this.#levels.length !== 1 || !this.#isWhole) throw new Error("the list of the drive's entries is incomplete");
     const [level] = this.#levels;
     if (level) this.#settle(this.#top, level.meta);
   }
@@ -341,7 +341,7 @@ class Target implements Disposable {
   get #current(): number {
     const descriptor = this.#levels.at(-1)?.descriptor;
     if (descriptor === undefined || descriptor === null)
-      throw new Error("the list of the drive's entries is not whole");
+      throw new Error("the list of the drive's entries is incomplete");
     return descriptor;
   }
 
@@ -363,7 +363,7 @@ class Target implements Disposable {
   #up(): void {
     const below = this.#levels.pop();
     const above = this.#levels.at(-1);
-    if (!below || below.descriptor === null || !above) throw new Error("the list of the drive's entries is not whole");
+    if (!below || below.descriptor === null || !above) throw new Error("the list of the drive's entries is incomplete");
     above.descriptor ??= openSync(`/proc/self/fd/${below.descriptor}/..`, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     this.#settle(below.descriptor, below.meta);
     closeSync(below.descriptor);
@@ -425,7 +425,7 @@ class Target implements Disposable {
   }
 }
 
-const NOT_WELL_MADE = "the list of the drive's entries is none that a roomd has made";
+const NOT_WELL_MADE = "the list of the drive's entries is malformed";
 
 /** A list may come from elsewhere: a name in it is one in its directory and leads nowhere else, and a number is one. */
 function requireWellMade(line: Exclude<Line, ["drive", ...unknown[]] | ["u"] | ["end"]>): void {
@@ -479,7 +479,7 @@ function* linesOf(path: string): Generator<Line> {
       rest = bytes.subarray(at);
       if (rest.length > FLUSH_CHARACTERS) throw new Error(NOT_WELL_MADE);
     }
-    if (rest.length > 0) throw new Error("the list of the drive's entries is not whole");
+    if (rest.length > 0) throw new Error("the list of the drive's entries is incomplete");
   } finally {
     closeSync(file);
   }

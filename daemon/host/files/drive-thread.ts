@@ -18,7 +18,7 @@ let since = monotonicMs();
 self.onmessage = async ({ data }: MessageEvent<Ordered & { flag: SharedArrayBuffer }>) => {
   const flag = new Int32Array(data.flag);
   const between = () => {
-    if (Atomics.load(flag, 0) !== 0) throw new Error("the copying was given up");
+    if (Atomics.load(flag, 0) !== 0) throw new Error("the copy was cancelled");
     if (!isGentle || monotonicMs() - since < WORK_MS) return;
     Bun.sleepSync(REST_MS);
     since = monotonicMs();
@@ -37,10 +37,10 @@ async function done(order: Ordered, between: () => void): Promise<Copied> {
       writer = newWriter(order, between);
       return await writer.pass(false);
     case "complete":
-      if (!writer) throw new Error("nothing was copied before");
+      if (!writer) throw new Error("there is no earlier copy");
       return await writer.pass(true);
     case "sync":
-      if (!writer) throw new Error("nothing was copied before");
+      if (!writer) throw new Error("there is no earlier copy");
       return writer.sync();
     case "restore":
       return restoreStore(order, between);

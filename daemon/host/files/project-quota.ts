@@ -39,7 +39,7 @@ const TRIAL_LIMITS = { bytes: 1024 ** 2, inodes: 16 };
 /** Finds out, by trying it on a directory in `place`, whether the file system there keeps quotas of projects. */
 export function inspectProjectQuota(place: string, calls: QuotaCalls = quotaCalls): QuotaFindings {
   try {
-    if (!calls.enforces(place)) return measured("counts project quotas and does not enforce them");
+    if (!calls.enforces(place)) return measured("accounts for project quotas but does not enforce them");
     const scratch = mkdtempSync(join(place, ".quota-"));
     try {
       return tryOn(scratch, calls);
@@ -63,7 +63,7 @@ function tryOn(scratch: string, calls: QuotaCalls): QuotaFindings {
     }
     const { bytes, inodes, limits } = calls.use(scratch, project);
     const counts = bytes >= TRIAL_BYTES && inodes === 2 && limits.bytes === TRIAL_LIMITS.bytes;
-    if (!counts) return measured("does not count what is written to a project");
+    if (!counts) return measured("does not account for writes to a project");
     return { kind: "project_quota", reason: "The kernel enforces each drive's quota by project quotas." };
   } finally {
     calls.setLimits(scratch, project, NO_LIMITS);
@@ -88,12 +88,14 @@ export class ProjectQuota {
 
   /** Gives an empty directory a project. If that fails the directory is measured, as others are. */
   begin(directory: string, seed: string, limits: TreeLimits): void {
-    this.#try("drive without project quota", directory, () => takeProject(directory, seed, limits, this.#calls));
+    this.#try("failed to set a drive's project quota", directory, () =>
+      takeProject(directory, seed, limits, this.#calls),
+    );
   }
 
   /** Updates the limits of a directory, if it has a project. */
   renew(directory: string, limits: TreeLimits): void {
-    this.#try("project quota not renewed", directory, () => {
+    this.#try("failed to renew a project quota", directory, () => {
       const project = this.#calls.projectOf(directory);
       if (project !== 0) this.#calls.setLimits(directory, project, withSelf(limits));
     });
@@ -115,7 +117,7 @@ export class ProjectQuota {
 
   /** Call before the directory is erased; does nothing if it has no project, or is gone. */
   end(directory: string): void {
-    this.#try("project quota not ended", directory, () => {
+    this.#try("failed to remove a project quota", directory, () => {
       const project = this.#calls.projectOf(directory);
       if (project !== 0) this.#calls.setLimits(directory, project, NO_LIMITS);
     });

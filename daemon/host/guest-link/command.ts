@@ -65,7 +65,7 @@ export async function startCommand(
       // A stopped process receives it only when it is continued.
       stream.say({ type: "signal", signal: "SIGCONT" });
       // A process that ignores it continues, as it would anywhere; its output has no reader.
-      stream.fail(StreamErrorCode.detached, "nobody sits at the command any more");
+      stream.fail(StreamErrorCode.detached, "the client of the command has disconnected");
     },
   };
 }

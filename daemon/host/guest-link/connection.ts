@@ -44,8 +44,8 @@ const ENTROPY_BYTES = 64;
 
 const SECRET_BYTES = 32;
 
-const ANOTHER = "the guest is another one than was set up";
-const UNPROVEN = "it does not prove to be the guest's agent";
+const ANOTHER = "the guest is not the one that was set up";
+const UNPROVEN = "it cannot prove that it is the guest's agent";
 const BUSY = "the guest is being set up over another connection";
 const CANNOT_RESTORE = "the guest's agent is older, and cannot become another sandbox or be rolled back";
 
@@ -209,7 +209,7 @@ export class GuestConnection {
 
   #lateness(deadlineMs: number): string {
     const late = `the guest's agent did not connect within ${deadlineMs / 1000} s`;
-    return this.#refusal === null ? late : `${late}; what dialled was refused: ${this.#refusal}`;
+    return this.#refusal === null ? late : `${late}; a connection was rejected: ${this.#refusal}`;
   }
 
   /** Holds all traffic to a guest that is about to be paused. Rejects if its agent does not answer. */
@@ -272,9 +272,9 @@ export class GuestConnection {
   /** Throws if it is not the agent's hello. A guest that was set up before us is either the one we know, or not ours. */
   #check(hello: Hello, link: GuestLink): void {
     const { guest_cid, nonce, generation, challenge, restores } = hello;
-    if (guest_cid !== this.#guestCid) throw new Error(`the guest says it is CID ${guest_cid}, not ${this.#guestCid}`);
+    if (guest_cid !== this.#guestCid) throw new Error(`the guest reports CID ${guest_cid}, not ${this.#guestCid}`);
     if (generation < this.#generation) {
-      throw new Error(`the guest's agent is of generation ${generation}, and its template says another`);
+      throw new Error(`the guest's agent has generation ${generation}, which is older than its template's`);
     }
     const isSetUp = this.#nonce !== null;
     const isOurs = this.#secret === null ? sameText(nonce, this.#nonce ?? "") : !isSetUp || challenge !== undefined;

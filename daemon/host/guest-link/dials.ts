@@ -44,7 +44,7 @@ export class Dials {
     group.waiting.add(link);
     const [oldest] = group.waiting;
     if (group.waiting.size > group.atATime && oldest) {
-      this.refuse(oldest, "the guest has too many connections that do not say who they are");
+      this.refuse(oldest, "the guest has too many unidentified connections");
     }
     return true;
   }

@@ -14,12 +14,12 @@ import type { GuestLink } from "./handshake.ts";
  */
 export async function freezeDisk(link: GuestLink): Promise<void> {
   const request: DiskFreezeRequest = { method: "disk_freeze" };
-  await answerOf(link, request, FREEZE_MS, "the standstill of the guest's disk");
+  await answerOf(link, request, FREEZE_MS, "freezing the guest's disk");
 }
 
 /** Whether the disk had stood still until now. */
 export async function thawDisk(link: GuestLink): Promise<boolean> {
   const request: DiskThawRequest = { method: "disk_thaw" };
-  const answer = (await answerOf(link, request, FREEZE_MS, "the guest's disk going on")) as Partial<DiskThawResult>;
+  const answer = (await answerOf(link, request, FREEZE_MS, "thawing the guest's disk")) as Partial<DiskThawResult>;
   return answer.in_time === true;
 }

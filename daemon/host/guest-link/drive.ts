@@ -9,7 +9,7 @@ const DEADLINE_MS = 15_000;
 /** The guest detaches a drive that no longer answers. Rejects if it cannot, or its agent is too old. */
 export async function loseDrive(link: GuestLink): Promise<void> {
   const request: DriveLostRequest = { method: "drive_lost" };
-  await answerOf(link, request, DEADLINE_MS, "the guest's letting go of its drive");
+  await answerOf(link, request, DEADLINE_MS, "unmounting the guest's drive");
 }
 
 /** The guest mounts the drive that was plugged. */

@@ -13,7 +13,7 @@ const MAX_MOMENT_MS = 8.64e15;
 type Unsure = Partial<Record<keyof ExecState, unknown>>;
 
 export function readState(value: unknown): ExecState {
-  if (typeof value !== "object" || value === null) throw new Error("the guest told of no execution");
+  if (typeof value !== "object" || value === null) throw new Error("the guest reported no execution");
   const told = value as Unsure;
   const isRunning = told.state === "running";
   const started = moment(told.started_at_ms) ?? wallMs();
@@ -49,7 +49,7 @@ export function readReport(value: unknown): ExecState {
 
 export function readList(value: unknown): ExecState[] {
   const { executions } = (value ?? {}) as { executions?: unknown };
-  if (!Array.isArray(executions)) throw new Error("the guest told of no executions");
+  if (!Array.isArray(executions)) throw new Error("the guest reported no list of executions");
   return executions.slice(0, MAX_LISTED).map(readState);
 }
 

@@ -101,7 +101,7 @@ export async function feedInGuest(
   const feed: ExecStdinRequest = { method: "exec_stdin", ...request };
   const stream = link.open(feed);
   let closing: Timer | undefined;
-  const giveUp = () => stream.fail(StreamErrorCode.link_closed, "the wait was given up");
+  const giveUp = () => stream.fail(StreamErrorCode.link_closed, "the wait was cancelled");
   // Clients leave when the command ends, with the close of its input under way: that still succeeds.
   const leave = () => {
     if (bytes.byteLength > 0) giveUp();
@@ -153,7 +153,7 @@ async function following(link: GuestLink, stream: Stream, after: number): Promis
     },
     pieces: () => piecesOf(link, stream, after <= execution.last_seq ? after : null),
     finished,
-    close: () => stream.fail(StreamErrorCode.link_closed, "nobody follows any more"),
+    close: () => stream.fail(StreamErrorCode.link_closed, "the reader has gone"),
     standstill: link.standstill,
   };
 }
@@ -171,7 +171,7 @@ async function* piecesOf(link: GuestLink, stream: Stream, after: number | null):
     throw error;
   } finally {
     // A reader that stops must not leave the guest waiting.
-    stream.fail(StreamErrorCode.link_closed, "nobody follows any more");
+    stream.fail(StreamErrorCode.link_closed, "the reader has gone");
   }
 }
 

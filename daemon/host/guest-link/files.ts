@@ -58,7 +58,8 @@ export async function listInGuest(link: GuestLink, request: Plain<FileListReques
   const entries: FileEntry[] = [];
   try {
     for await (const lines of linesOf(charged(link, stream))) {
-      if (entries.length + lines.length > request.limit) throw new Error("the guest lists more than was asked for");
+      if (entries.length + lines.length > request.limit)
+        throw new Error("the guest listed more entries than requested");
       entries.push(...lines.map(readEntry));
     }
     const { more } = Object(await stream.finished) as { more?: unknown };
@@ -67,7 +68,7 @@ export async function listInGuest(link: GuestLink, request: Plain<FileListReques
     throw asStreamError(error);
   } finally {
     giveUp();
-    stream.fail(StreamErrorCode.detached, "the list was given up");
+    stream.fail(StreamErrorCode.detached, "the listing was cancelled");
   }
 }
 
@@ -136,7 +137,7 @@ export async function writeInGuest(
     if (over.signal.aborted) throw over.signal.reason;
     throw asStreamError(error);
   } finally {
-    stream.fail(StreamErrorCode.detached, "the file was given up");
+    stream.fail(StreamErrorCode.detached, "the file request was cancelled");
   }
 }
 
@@ -190,14 +191,14 @@ function partOf(link: GuestLink, stream: Stream, length: number): ReadableStream
         const next = await chunks.next().finally(giveUp);
         if (next.done) {
           await stream.finished;
-          if (left > 0) throw new Error("the file has become shorter while it was read");
+          if (left > 0) throw new Error("the file became shorter while it was read");
           controller.close();
           return;
         }
         left -= next.value.byteLength;
         if (left < 0) {
-          stream.fail(StreamErrorCode.internal, "more bytes than were asked for");
-          throw new Error("the guest sends more than was asked for");
+          stream.fail(StreamErrorCode.internal, "more bytes than requested");
+          throw new Error("the guest sent more bytes than requested");
         }
         controller.enqueue(next.value);
       },

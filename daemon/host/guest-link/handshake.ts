@@ -36,7 +36,7 @@ export interface GuestRequests {
   owner?: OwnerName;
 }
 export const NOTHING_TO_ASK: GuestRequests = (stream) =>
-  stream.fail(StreamErrorCode.unknown_method, "nothing can be asked here");
+  stream.fail(StreamErrorCode.unknown_method, "no requests are accepted on this connection");
 
 /** The agent's report once the guest is set up. */
 export type GuestReady = Extract<Ready, { ok: true }>;
@@ -237,7 +237,7 @@ function readHello(body: unknown): Hello {
     !(challenge === undefined || isToken(challenge)) ||
     !(proofs === undefined || areProofs(proofs))
   ) {
-    throw new Error("the hello is not one");
+    throw new Error("the hello is malformed");
   }
   if (generation > GENERATION || generation < OLDEST_GENERATION) {
     const known = `${OLDEST_GENERATION} to ${GENERATION}`;
@@ -264,7 +264,7 @@ function readReady(body: unknown): Ready {
   const stages = Object.entries(Object(ready.stages_ms) as Record<string, unknown>).slice(0, 16);
   const { nonce, before } = ready;
   if (typeof nonce !== "string" || !(before === undefined || typeof before === "string")) {
-    throw new Error("the ready is not one");
+    throw new Error("the ready is malformed");
   }
   return {
     ok: true,

@@ -60,7 +60,7 @@ export function linkSocket(socket: Socket<unknown>, ports: DialledPorts, has: Ha
       (kept ?? queue).push(bytes);
       unsentBytes += bytes.byteLength;
       if (kept === null && !waiting) flush();
-      if (unsentBytes > MAX_UNSENT_BYTES) link.close("the guest does not read what it is sent");
+      if (unsentBytes > MAX_UNSENT_BYTES) link.close("the guest does not read its input");
       if (kept === null && queue.length === 0) return undefined;
       waiting ??= Promise.withResolvers<void>();
       return waiting.promise;
@@ -159,7 +159,7 @@ export function linkSocket(socket: Socket<unknown>, ports: DialledPorts, has: Ha
     link,
     receive: (bytes) => {
       leftForStranger -= bytes.byteLength;
-      if (leftForStranger < 0) link.close("the connection says too much before it is known whose it is");
+      if (leftForStranger < 0) link.close("the connection sent too much before it was identified");
       if (pending) return keep(bytes, pending);
       const { owner } = link;
       const turn = loopTime.enter(owner, FRAMES, within);

@@ -11,7 +11,7 @@ export async function listeningInGuest(link: GuestLink, ports: readonly number[]
   const request: ListeningRequest = { method: "listening", ports: [...ports] };
   const stream = link.open(request);
   try {
-    const told = Object(await within(stream.finished, ANSWER_MS, "asking who listens")) as { ports?: unknown };
+    const told = Object(await within(stream.finished, ANSWER_MS, "listing the listening ports")) as { ports?: unknown };
     const found: unknown[] = Array.isArray(told.ports) ? told.ports : [];
     return new Set(ports.filter((port) => found.includes(port)));
   } finally {

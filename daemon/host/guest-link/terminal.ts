@@ -164,7 +164,7 @@ export async function watchTerminal(
     } else if (mark && mark.type !== "watching" && at >= 0) {
       marks.push(mark);
       if (marks.length > MAX_MARKS)
-        stream.fail(StreamErrorCode.invalid_request, "too much is said of what never comes");
+        stream.fail(StreamErrorCode.invalid_request, "too many marks for output that does not arrive");
       else settle();
     }
   });
@@ -180,7 +180,7 @@ export async function watchTerminal(
     }
     return readEnd(await stream.finished);
   };
-  const stop = () => stream.fail(StreamErrorCode.detached, "the host watches no more");
+  const stop = () => stream.fail(StreamErrorCode.detached, "the host stopped watching");
   try {
     const refused = stream.finished.then(() => Promise.reject(new Error("the terminal ended before it was shown")));
     await within(Promise.race([begun.promise, refused]), ANSWER_MS, "watching");

@@ -74,7 +74,7 @@ export async function adoptGuest(
     }
     return { guest: guestOf(parts, startMode, {}), paused };
   } catch (error) {
-    connection.close("the sandbox was not taken over");
+    connection.close("the sandbox was not adopted");
     await parts.endpoint?.close();
     parts.machine?.qmp.close();
     throw error;
@@ -117,9 +117,9 @@ async function meetMachine(parts: GuestParts, qemu: ProcessRecord): Promise<Mach
   const machine = await connectMachine({ name: "qemu", ...qemu }, at);
   parts.machine = machine;
   const { name } = (await machine.qmp.execute("query-name")) as { name?: string };
-  if (name !== plan.sandbox_id) throw new Error(`QEMU says it is ${name}`);
+  if (name !== plan.sandbox_id) throw new Error(`QEMU reports the name ${name}`);
   const { UUID } = (await machine.qmp.execute("query-uuid")) as { UUID?: string };
-  if (record.now.uuid !== undefined && UUID !== record.now.uuid) throw new Error(`QEMU says its UUID is ${UUID}`);
+  if (record.now.uuid !== undefined && UUID !== record.now.uuid) throw new Error(`QEMU reports the UUID ${UUID}`);
   return machine;
 }
 

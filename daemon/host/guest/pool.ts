@@ -129,7 +129,7 @@ export class WarmPool {
   refill(): void {
     while (!this.#closed && this.#lanes.size < FILL_AT_ONCE) {
       const lane = this.#fill().catch((error: unknown) =>
-        this.#deps.log.warn("warm pool not filled", { error: describeError(error) }),
+        this.#deps.log.warn("failed to fill the warm pool", { error: describeError(error) }),
       );
       this.#lanes.add(lane);
       void lane.then(() => this.#lanes.delete(lane));
@@ -204,7 +204,7 @@ export class WarmPool {
         launch_ms,
         ready_ms: Math.round(monotonicMs() - begun),
       });
-      if (!isAlive(launched.parts.machine.process)) throw new Error("QEMU ended while its guest rehearsed");
+      if (!isAlive(launched.parts.machine.process)) throw new Error("QEMU ended while its guest warmed up");
       return launched;
     } catch (error) {
       // Processes that joined for the rehearsal are ended too.

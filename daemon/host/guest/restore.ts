@@ -58,7 +58,7 @@ export async function restoreGuest(
     const timings = await runSteps(RESTORE_STEPS, parts, undoReporter(host, plan.sandbox_id), signal);
     // The guest runs: files that cannot be removed now are removed with it.
     await tidy(plan.paths, saved.disk).catch((error: unknown) =>
-      host.log.warn("former layers not removed", { sandbox_id: plan.sandbox_id, error: describeError(error) }),
+      host.log.warn("failed to remove former layers", { sandbox_id: plan.sandbox_id, error: describeError(error) }),
     );
     return guestOf(parts, startMode, timings);
   } finally {

@@ -152,7 +152,7 @@ const MAX_LAYERS = 64;
 /** Throws UnsavableError. */
 function requireFewLayers(directory: string, top: string): void {
   const { length } = layersBelow(directory, top);
-  if (length >= MAX_LAYERS) throw new UnsavableError(`its disk has ${length} layers of snapshots, which is the most`);
+  if (length >= MAX_LAYERS) throw new UnsavableError(`its disk has ${length} layers of snapshots, which is the maximum`);
 }
 
 /**
@@ -242,7 +242,7 @@ async function cutDisk(
   const inTime = await thawDisk(link);
   await correctClock(link);
   await laid;
-  if (!inTime) throw new Error("its disk did not stand still for long enough");
+  if (!inTime) throw new Error("its disk was thawed before the snapshot was complete");
   return { layers, paused_ms };
 }
 

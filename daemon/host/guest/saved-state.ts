@@ -62,7 +62,7 @@ const MEMORY = /^memory(?:-\w+)?$/;
 export async function keepSaved(paths: Place, facts: SavedFacts): Promise<void> {
   await faultPoint("hibernate.saved");
   const whole: Saved = { format: FORMAT, ...facts };
-  if (!Value.Check(saved, whole)) throw new Error("what is known of the guest is not what has to be");
+  if (!Value.Check(saved, whole)) throw new Error("the guest's record is incomplete");
   const draft = `${paths.saved}.new`;
   await writeFile(draft, JSON.stringify(whole), { mode: 0o600 });
   await synced(draft);
@@ -118,7 +118,7 @@ export function isSaved(paths: Place): boolean {
 /** Throws if it is absent, or has another format. */
 export async function readSaved(paths: Place): Promise<Saved> {
   const value: unknown = JSON.parse(await readFile(paths.saved, "utf8"));
-  if (!Value.Check(saved, value)) throw new Error("what was saved has a form that this roomd does not know");
+  if (!Value.Check(saved, value)) throw new Error("the saved state has a format that this roomd does not know");
   return value;
 }
 

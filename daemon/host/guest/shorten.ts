@@ -79,7 +79,7 @@ export class Shortener {
       } catch (error) {
         if (signal.aborted) return;
         this.#isUrgent = false;
-        this.#log.warn("layers were not merged", { error: describeError(error) });
+        this.#log.warn("failed to merge layers", { error: describeError(error) });
         await sleep(AGAIN_MS, signal).catch(() => {});
       }
     }
@@ -122,7 +122,7 @@ export class Shortener {
   async #streamOf(layers: readonly string[], bytes_per_second: number): Promise<Stream> {
     const { directory } = this.#parts.plan.paths;
     const backing = backingOf(join(directory, layers.at(-1) ?? ""));
-    if (backing === null) throw new Error("the guest's disk lies over nothing");
+    if (backing === null) throw new Error("the guest's disk has no backing file");
     return { top: await this.#machine.diskNode(), base: { file: join(directory, backing), backing }, bytes_per_second };
   }
 

@@ -55,7 +55,7 @@ export class Sidecars {
     const reported = (work: Promise<void>) =>
       work.catch((error: unknown) => {
         if (this.#isOver) return;
-        host.log.error("parts are not watched any more", {
+        host.log.error("failed to keep watching sidecars", {
           sandbox_id: plan.sandbox_id,
           error: describeError(error),
         });
@@ -154,7 +154,7 @@ export class Sidecars {
       } catch (error) {
         this.#over.signal.throwIfAborted();
         if (error instanceof NoPortError) {
-          log.warn("part cannot be replaced", { error: error.message });
+          log.warn("sidecar cannot be replaced", { error: error.message });
           this.#note({
             drive: {
               reason: "drive_degraded",
@@ -164,7 +164,7 @@ export class Sidecars {
           });
           return false;
         }
-        log.warn("part not replaced", { error: describeError(error) });
+        log.warn("failed to replace a sidecar", { error: describeError(error) });
       }
       await this.#pause(pauseMs);
     }

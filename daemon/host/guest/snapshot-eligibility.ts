@@ -13,7 +13,7 @@ export const OLDER = "it was started by an older roomd";
 export function whyIneligible({ machine, drive }: GuestRecord, hasDrive: boolean): string | null {
   if (!machine) return OLDER;
   if (hasDrive && (drive.turn > 0 || !drive.mounted)) {
-    return "the process that served its drive has ended once, and QEMU does not save what is left of it";
+    return "its virtiofsd has ended once, and QEMU cannot save the leftover device";
   }
   return null;
 }

@@ -26,7 +26,7 @@ export async function pauseGuest({ connection, changeRun }: Guest): Promise<void
   try {
     await changeRun((machine) => machine.pause());
   } catch (error) {
-    if (error instanceof DeadlineError) throw new StuckError("QEMU did not answer when it was to stop the guest");
+    if (error instanceof DeadlineError) throw new StuckError("QEMU did not answer the request to pause the guest");
     connection.release();
     throw error;
   }

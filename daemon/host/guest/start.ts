@@ -277,5 +277,5 @@ export function connectionOf(
 
 export function undoReporter(host: GuestHost, sandboxId: string) {
   return (step: string, error: unknown) =>
-    host.log.error("step not undone", { sandbox_id: sandboxId, step, error: String(error) });
+    host.log.error("failed to undo a step", { sandbox_id: sandboxId, step, error: String(error) });
 }

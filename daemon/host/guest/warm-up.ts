@@ -92,7 +92,7 @@ async function rehearseWithDevices(
     await machine.unplugDrive(0);
   } catch (error) {
     if (isPlugged) throw error;
-    host.log.warn("a machine rehearses without devices", { sandbox_id, error: describeError(error) });
+    host.log.warn("a machine warms up without devices", { sandbox_id, error: describeError(error) });
   } finally {
     const [endpoint] = await Promise.all([opening.catch(() => null), serving?.catch(() => null)]);
     await Promise.all([served.share && endProcess(served.share), endpoint?.close()]);

@@ -28,7 +28,7 @@ export function layerOver(id: string): string {
 export function layersBelow(directory: string, top: string): string[] {
   const layers: string[] = [];
   for (let name: string | null = top; name !== null && LAYER.test(name); name = backingOf(join(directory, name))) {
-    if (layers.includes(name)) throw new Error(`the layers of ${join(directory, top)} go round`);
+    if (layers.includes(name)) throw new Error(`the layers of ${join(directory, top)} form a cycle`);
     layers.push(name);
   }
   return layers;

@@ -53,7 +53,7 @@ export function setBacking(disk: string, backing: string): void {
   const at = Number(header.readBigUInt64BE(BACKING_AT));
   const name = Buffer.from(backing);
   if (at === 0 || at + name.byteLength > MAX_HEADER_BYTES)
-    throw new Error(`${disk} cannot be said to lie over ${backing}`);
+    throw new Error(`the header of ${disk} has no space for the backing file ${backing}`);
   header.writeUInt32BE(name.byteLength, BACKING_BYTES_AT);
   const file = openSync(disk, "r+");
   try {
@@ -70,7 +70,7 @@ export function backingOf(disk: string): string | null {
   const at = Number(header.readBigUInt64BE(BACKING_AT));
   const size = header.readUInt32BE(BACKING_BYTES_AT);
   if (at === 0) return null;
-  if (size > MAX_BACKING_BYTES) throw new Error(`${disk} names too long a file below it`);
+  if (size > MAX_BACKING_BYTES) throw new Error(`${disk} has a backing file with too long a path`);
   const name = Buffer.alloc(size);
   const file = openSync(disk, "r");
   try {
@@ -157,6 +157,6 @@ function headerOf(path: string): Buffer {
   } finally {
     closeSync(file);
   }
-  if (header.toString("latin1", 0, 4) !== QCOW2) throw new Error(`${path} is no qcow2 disk`);
+  if (header.toString("latin1", 0, 4) !== QCOW2) throw new Error(`${path} is not a qcow2 disk`);
   return header;
 }

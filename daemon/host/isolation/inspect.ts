@@ -69,7 +69,7 @@ export function missingIds(base: number, map: string): string[] {
     .split("\n")
     .map((line) => line.trim().split(/\s+/).map(Number));
   const there = ranges.some(([from = 0, , count = 0]) => from <= base && base + ID_SPAN <= from + count);
-  return there ? [] : [`The user ids ${base} to ${base + ID_SPAN - 1} do not exist here.`];
+  return there ? [] : [`The user ids ${base} to ${base + ID_SPAN - 1} do not exist on this host.`];
 }
 
 /** Users, groups and subordinate ranges among ours. `read` gives the text of a file of /etc. */

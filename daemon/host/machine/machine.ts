@@ -258,7 +258,7 @@ class RunningMachine implements Machine {
       "node-name": string;
     }[];
     const found = nodes.find((node) => node["node-name"] === child);
-    if (!found) throw new Error("QEMU does not say which file the guest's disk is");
+    if (!found) throw new Error("QEMU does not report the file of the guest's disk");
     return found.file;
   }
 
@@ -278,7 +278,7 @@ class RunningMachine implements Machine {
       inserted?: { "node-name": string };
     }[];
     const disk = devices.find(({ qdev }) => qdev?.startsWith("/machine/peripheral/disk0"))?.inserted;
-    if (!disk) throw new Error("QEMU says that the guest has no disk");
+    if (!disk) throw new Error("QEMU reports no disk of the guest");
     return disk["node-name"];
   }
 
@@ -325,7 +325,7 @@ class RunningMachine implements Machine {
   async running(signal: AbortSignal): Promise<void> {
     const resumed = Promise.withResolvers<void>();
     const unlisten = this.qmp.onEvent(({ event }) => event === "RESUME" && resumed.resolve());
-    const giveUp = () => resumed.reject(new QmpError("the wait was given up"));
+    const giveUp = () => resumed.reject(new QmpError("the wait was cancelled"));
     signal.addEventListener("abort", giveUp);
     this.qmp.closed.then(() => resumed.reject(new QmpError("QEMU has ended")));
     resumed.promise.catch(() => {});
@@ -364,7 +364,7 @@ class RunningMachine implements Machine {
     if (this.stalled.value) return "stalled";
     // Saved, by a daemon that did not get to end or resume it.
     if (status === "postmigrate") return "paused";
-    if (status !== "running" && status !== "paused") throw new Error(`QEMU says the guest is ${status}`);
+    if (status !== "running" && status !== "paused") throw new Error(`QEMU reports the guest as ${status}`);
     return status;
   }
 

@@ -77,7 +77,7 @@ function memoryOf(qemu: ProcessRecord, user: Identity | null): number[] {
       }
     });
     if (!isAlive(qemu)) throw new Error("its QEMU has ended");
-    if (files.some((file) => !fstatSync(file).isFile())) throw new Error("what its QEMU has as memory is no file");
+    if (files.some((file) => !fstatSync(file).isFile())) throw new Error("the memory of its QEMU is not a file");
     return files;
   } catch (error) {
     for (const file of files) closeSync(file);

@@ -21,7 +21,7 @@ export class NonsenseError extends Error {
   override name = "NonsenseError";
 
   constructor(why: string, options?: ErrorOptions) {
-    super(`QEMU talks nonsense: ${why}`, options);
+    super(`QEMU violated the QMP protocol: ${why}`, options);
   }
 }
 
@@ -44,7 +44,7 @@ export class QmpLines {
   /** The lines that are whole now, in their order, with no empty ones. Throws NonsenseError when they are too long or too many. */
   *push(chunk: Uint8Array): Generator<string> {
     this.#bytes.spend(chunk.byteLength);
-    if (this.#bytes.debtMs() > 0) throw new NonsenseError("it says too much in a second");
+    if (this.#bytes.debtMs() > 0) throw new NonsenseError("it sent too many bytes in a second");
     let from = 0;
     for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, from)) {
       this.#keep(chunk.subarray(from, end));
@@ -52,7 +52,7 @@ export class QmpLines {
       const line = Buffer.concat(this.#pieces).toString().trim();
       this.#pieces = [];
       this.#length = 0;
-      if (!this.#lines.take()) throw new NonsenseError("it says too many things in a second");
+      if (!this.#lines.take()) throw new NonsenseError("it sent too many messages in a second");
       if (line !== "") yield line;
     }
     // The chunk's memory is used again for the next one.
@@ -69,18 +69,18 @@ export class QmpLines {
 /** Throws NonsenseError. Unknown members are QEMU's to add. */
 export function readMessage(line: string): QmpMessage {
   const message = parse(line);
-  if (!isObject(message)) throw new NonsenseError("a line is no object");
+  if (!isObject(message)) throw new NonsenseError("a line is not an object");
   if ("QMP" in message) return { kind: "greeting" };
   if ("event" in message) {
     const { event, data = {} } = message;
-    if (typeof event !== "string" || !isObject(data)) throw new NonsenseError("an event is not one");
+    if (typeof event !== "string" || !isObject(data)) throw new NonsenseError("an event is malformed");
     return { kind: "event", event, data };
   }
   const { id } = message;
   if (typeof id !== "number" || !Number.isSafeInteger(id)) throw new NonsenseError("an answer names no command");
   if ("return" in message) return { kind: "return", id, value: message.return };
   if (!isObject(message.error) || typeof message.error.desc !== "string")
-    throw new NonsenseError("an answer is not one");
+    throw new NonsenseError("an answer is malformed");
   return { kind: "refusal", id, message: message.error.desc.slice(0, MAX_REFUSAL_CHARACTERS) };
 }
 
@@ -89,7 +89,7 @@ function parse(line: string): unknown {
     return parseJson(line);
   } catch (error) {
     // Also of JSON that is too deep.
-    throw new NonsenseError("a line is no JSON", { cause: error });
+    throw new NonsenseError("a line is not JSON", { cause: error });
   }
 }
 

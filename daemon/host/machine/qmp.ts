@@ -114,7 +114,7 @@ export class Qmp {
 
   #answer(message: Exclude<QmpMessage, { kind: "greeting" | "event" }>): void {
     const isAsked = message.id >= 1 && message.id < this.#nextId;
-    if (this.#isOurs && !isAsked) throw new NonsenseError("it answers what nobody has asked");
+    if (this.#isOurs && !isAsked) throw new NonsenseError("it answered an unknown request");
     const pending = this.#pending.get(message.id);
     if (message.kind === "return") pending?.resolve(message.value);
     else pending?.reject(new QmpError(message.message));

@@ -37,7 +37,7 @@ export interface Stream {
 /** Starts it; resolves when it has started. */
 export async function beginStream(qmp: Monitor, { top, base, bytes_per_second }: Stream): Promise<void> {
   const node = nodeOf(await diskNodes(qmp), base.file);
-  if (node === null) throw new Error("QEMU has not opened what the guest's disk lies over");
+  if (node === null) throw new Error("QEMU has not opened the backing file of the guest's disk");
   await qmp.execute("block-stream", {
     "job-id": JOB,
     device: top,

@@ -55,11 +55,11 @@ export class Throttle {
     }
     try {
       for (const share of shares) if (isAlive(share)) for (const pid of treeOf(share.pid)) signal(pid, "SIGSTOP");
-      await until(() => shares.every(isAtRest), "what a guest does on its drive");
+      await until(() => shares.every(isAtRest), "stopping the writes of guests on the drive");
       const done = await work();
       const known = new Set(shares.map(keyOf));
       if (sharesNow().every((share) => known.has(keyOf(share)))) return done;
-      throw new DeadlineError("a sandbox was started meanwhile");
+      throw new DeadlineError("a sandbox was started in the meantime");
     } finally {
       try {
         this.#goOn(shares);

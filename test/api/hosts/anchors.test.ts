@@ -117,7 +117,7 @@ test("truncated records are detected, even if everything this host has about the
   for (let n = 0; n < 8; n++) await two.ok("POST", "/v1/rooms", { room_id: `more-${n}`, host: "host-2" });
   await until("it has gone on", async () => (await anchored(two)) > seq);
   await two.restart("SIGTERM");
-  await until("it has looked", async () => !(await checkOf(two)).message.includes("not read yet"));
+  await until("it has looked", async () => !(await checkOf(two)).message.includes("not been read yet"));
   expect((await checkOf(two)).status).toBe("warn");
   expect((await two.cli(["doctor"])).stdout).toMatch(/audit\b.*lacks records that were anchored/);
 }, 60_000);

@@ -91,7 +91,7 @@ test("before the former host learned of it: that host stops serving the room, an
     // Long enough for an unanswered query to the other host.
     await until(
       "it has asked the other in vain",
-      () => one.log.includes("it is not known yet where a room is"),
+      () => one.log.includes("failed to settle the move of a room"),
       45_000,
     );
     const { status, body } = await one.api("GET", "/v1/rooms/claimed/messages?agent_id=b&after=0");

@@ -332,7 +332,7 @@ describe("a destination that dies once it owns the room", () => {
     // A host that returns as if no room had been transferred does not accept it.
     delete goal.env.ROOMD_FAULT_POINT;
     await goal.serve();
-    await until("it has tried", () => goal.log.includes("a room that came is not settled yet"));
+    await until("it has tried", () => goal.log.includes("failed to settle a room that arrived"));
     expect(existsSync(join(goal.dataDir, "rooms", before.record.room_uid, "drive"))).toBe(true);
     expect((await goal.problem("GET", "/v1/rooms/stranded")).status).toBe(503);
     await one.ok("POST", "/v1/rooms/stranded/move", { host: "host-2" });

@@ -81,12 +81,12 @@ describe("an owner", () => {
     const back = `/billing/success?session_id=${checkout}`;
     const waiting = await owner.see(back);
     expect([waiting.text, waiting.headers.get("refresh")]).toEqual([
-      expect.stringContaining("Still being confirmed"),
+      expect.stringContaining("Confirming your payment"),
       "3",
     ]);
     const { customer } = service.pay(checkout);
     const paid = await owner.see(back);
-    expect(paid.text).toContain("Show me my API key");
+    expect(paid.text).toContain("Show my API key");
     expect(await billingOf(owner)).toMatchObject({
       provider: "stripe",
       plan: "starter",
@@ -318,7 +318,7 @@ describe("a subscription", () => {
       service.fail(subscription);
       await told(subscription);
       expect(await billingOf(owner)).toMatchObject({ plan: "starter", status: "past_due" });
-      expect((await owner.see("/billing")).text).toContain("The last payment has failed");
+      expect((await owner.see("/billing")).text).toContain("The last payment failed");
       pastDueSince(customer, "2026-01-01T00:00:00.000Z");
       await told(subscription);
       expect(await billingOf(owner)).toMatchObject({ plan: "free", status: "past_due" });

@@ -54,7 +54,7 @@ afterAll(async () => {
 describe("open sign-up", () => {
   test("requires an address and an e-mail, and creates an organization with credits", async () => {
     const said = await ask("Ada@Example.org ");
-    expect([said.status, saidBy(said)]).toEqual([200, expect.stringContaining("a letter is on its way")]);
+    expect([said.status, saidBy(said)]).toEqual([200, expect.stringContaining("an e-mail with a link is on its way")]);
     const letter = await mail.letterTo("ada@example.org", /^Finish signing up · roomd$/);
     expect(letter).toMatchObject({ from: "roomd@example.org", text: expect.stringContaining(daemon.webUrl) });
     const { path, token } = linkIn(letter);
@@ -94,7 +94,7 @@ describe("open sign-up", () => {
     await signUp("here@example.org", "here");
     const [here, new_] = [await ask("here@example.org"), await ask("not-here@example.org")];
     expect([here.status, saidBy(here)]).toEqual([new_.status, saidBy(new_)]);
-    const letter = await mail.letterTo("here@example.org", /You have an account already/);
+    const letter = await mail.letterTo("here@example.org", /You already have an account/);
     expect(letter.text).not.toMatch(/#\S{20}/);
   });
 
@@ -142,7 +142,7 @@ describe("open sign-up", () => {
     people.sql((database) => database.prepare("UPDATE users SET verified_at = created_at WHERE email = ?").run(email));
     for (let n = 0; n < 6; n++) await ask(email);
     await new Visitor(daemon).send("/recover", { email });
-    expect(linkIn(await mail.letterTo(email, /new way in/)).token).not.toBe("");
+    expect(linkIn(await mail.letterTo(email, /Reset your access/)).token).not.toBe("");
     expect(rows(`SELECT * FROM mails WHERE to_address = '${email}' AND kind = 'known'`)).toHaveLength(5);
   });
 
@@ -176,10 +176,12 @@ describe("an existing user", () => {
       email_verified: true,
     });
     // Not before it was verified.
-    const toBob = mail.letters.filter(({ subject, to }) => /new way in/.test(subject) && to[0] === "bob@example.org");
+    const toBob = mail.letters.filter(
+      ({ subject, to }) => /Reset your access/.test(subject) && to[0] === "bob@example.org",
+    );
     expect(toBob).toEqual([]);
     await new Visitor(daemon).send("/recover", { email: "bob@example.org" });
-    const way = linkIn(await mail.letterTo("bob@example.org", /new way in/));
+    const way = linkIn(await mail.letterTo("bob@example.org", /Reset your access/));
     expect(way.path).toBe("/setup");
     const back = new Visitor(daemon);
     await back.send("/setup", { token: way.token, step: "done", password: "another long secret" });
@@ -204,13 +206,13 @@ describe("an existing user", () => {
     for (let n = 0; n < 6; n++) await new Visitor(daemon).send("/recover", { email: "has-shown@example.org" });
     await visitor.send("/account", { do: "email", email: "moved@example.org" });
     await visitor.send("/verify", { token: linkIn(await mail.letterTo("moved@example.org", /Confirm/)).token });
-    expect((await mail.letterTo("has-shown@example.org", /changed/)).text).toContain("has another address");
+    expect((await mail.letterTo("has-shown@example.org", /changed/)).text).toContain("was changed");
   });
 
   test("cannot block an address by an unverified claim to it", async () => {
     const squatter = await people.member("member", { email: "eve@example.org" });
     const { look, answer, visitor } = await signUp("eve@example.org", "eve's");
-    expect(saidBy(look)).toContain("has not shown it");
+    expect(saidBy(look)).toContain("has not verified it");
     expect(answer.status).toBe(303);
     expect((await visitor.api("GET", "/v1/account")).body).toMatchObject({
       email: "eve@example.org",
@@ -222,7 +224,7 @@ describe("an existing user", () => {
     // A verified address cannot be taken.
     const before = mail.letters.length;
     await ask("eve@example.org");
-    expect((await mail.letterTo("eve@example.org", /account already/, before)).text).toContain("sign in");
+    expect((await mail.letterTo("eve@example.org", /already have an account/, before)).text).toContain("/signin");
   });
 
   test("may sign up again when their only organization has ended", async () => {
@@ -250,7 +252,7 @@ describe("an existing user", () => {
     for (const only of [false, true]) {
       const before = mail.letters.length;
       await new Visitor(daemon).send("/recover", { email: "lost@example.org" });
-      const { token } = linkIn(await mail.letterTo("lost@example.org", /new way in/, before));
+      const { token } = linkIn(await mail.letterTo("lost@example.org", /Reset your access/, before));
       const back = await new Visitor(daemon).send("/setup", {
         token,
         step: "done",
@@ -291,7 +293,7 @@ describe("another mode", () => {
     const visitor = new Visitor(other);
     expect((await visitor.send("/signup", { do: "look", token })).text).toContain("dan@example.org");
     const asked = await visitor.send("/signup", { do: "ask", token, name: "Dan", note: "agents that write tests" });
-    expect([asked.status, saidBy(asked)]).toEqual([200, expect.stringContaining("looks at it")]);
+    expect([asked.status, saidBy(asked)]).toEqual([200, expect.stringContaining("review")]);
     expect((await finish(token, "early", other)).answer.status).toBe(404);
     const { items } = JSON.parse((await other.cli(["signup", "list", "--json"])).stdout);
     expect(items).toMatchObject([{ email: "dan@example.org", name: "Dan", note: "agents that write tests" }]);
@@ -308,7 +310,7 @@ describe("another mode", () => {
     await using other = await TestDaemon.start({ env: { ROOMD_SIGNUP_MODE: "approval" } });
     const visitor = new Visitor(other);
     const asked = await visitor.send("/signup", { email: "eve@example.org", name: "Eve", note: "" });
-    expect(saidBy(asked)).not.toContain("letter");
+    expect(saidBy(asked)).not.toContain("e-mail");
     const { url } = JSON.parse((await other.cli(["signup", "approve", "eve@example.org", "--json"])).stdout);
     expect((await finish(new URL(url).hash.slice(1), "eve's", other)).answer.to).toBe("/");
     await visitor.send("/signup", { email: "mallory@example.org", name: "M", note: "please" });
@@ -325,7 +327,7 @@ describe("another mode", () => {
     expect((await finish(token, "fay's", other)).answer.to).toBe("/");
 
     await using closed = await TestDaemon.start();
-    expect((await new Visitor(closed).see("/signup")).text).toContain("Nobody can sign up here");
+    expect((await new Visitor(closed).see("/signup")).text).toContain("Sign-up is closed");
     expect((await ask("fay@example.org", closed)).status).toBe(403);
     const refused = await closed.cli(["signup", "invite", "fay@example.org"]);
     expect([refused.status, refused.stderr]).toEqual([
@@ -393,7 +395,7 @@ describe("the mail server", () => {
           const letter = await server.letterTo("tls@example.org", /Finish/);
           expect(letter).toMatchObject({ secure: true, user: "roomd" });
         } else {
-          await until("it is refused", () => other.log.includes("mail not sent"));
+          await until("it is refused", () => other.log.includes("failed to send an e-mail"));
           expect(server.letters).toEqual([]);
         }
       }

@@ -106,10 +106,10 @@ describe("a client metadata document", () => {
   });
 
   test.each([
-    ["of an unlisted host", "https://example.com/client.json", /are not taken here/],
+    ["of an unlisted host", "https://example.com/client.json", /are not accepted/],
     ["without a path", "https://localhost/", /have a path/],
-    ["with a user", "https://me@localhost/x.json", /must be whole/],
-    ["over plain HTTP", "http://localhost/x.json", /not known here/],
+    ["with a user", "https://me@localhost/x.json", /must be absolute/],
+    ["over plain HTTP", "http://localhost/x.json", /not registered/],
   ])("%s is not fetched", async (_, client_id, why) => {
     expect((await consent(client_id)).text).toMatch(why);
   });

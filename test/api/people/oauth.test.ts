@@ -423,7 +423,7 @@ describe("an invalid authorization request", () => {
     const { query } = await asking({ scope: "everything" }, [elsewhere]);
     const { status, to, text } = await new Visitor(daemon).see(`/authorize?${query}`);
     expect([status, to]).toEqual([400, null]);
-    expect(text).toContain("None of the scopes is known here.");
+    expect(text).toContain("None of the scopes is known");
     // A denial by a person is reported to the application.
     const { to: told } = await decide(ada, await asking({}, [elsewhere]), { ...allow, do: "deny" });
     expect(told).toContain(`${elsewhere}?error=access_denied`);
@@ -489,7 +489,7 @@ describe("authorization", () => {
     }
     age("sessions", "proved_at", 700);
     const proof = await ada.send("/authorize", form);
-    expect(proof).toMatchObject({ status: 403, text: expect.stringContaining("Is it you?") });
+    expect(proof).toMatchObject({ status: 403, text: expect.stringContaining("Confirm it is you") });
     const proved = await ada.send("/authorize", { ...form, proof: "a long enough secret" });
     expect(new URL(proved.to ?? "").searchParams.get("code")).toMatch(/^oac-/);
   });
@@ -647,7 +647,7 @@ describe("device authorization", () => {
     // It is compared with that of the terminal, however it was typed.
     expect(page.text).toContain(`shows the code ${body.user_code}.`);
     const done = await ada.send("/device", { user_code: body.user_code, ...allow });
-    expect(done).toMatchObject({ status: 200, text: expect.stringContaining("It is in") });
+    expect(done).toMatchObject({ status: 200, text: expect.stringContaining("Access granted") });
     const { status, body: tokens } = await poll(body.device_code);
     expect(status).toBe(200);
     const me = await fetch(`${daemon.url}/v1/me`, { headers: { authorization: `Bearer ${tokens.access_token}` } });
@@ -704,7 +704,7 @@ describe("the command line", () => {
       if (code === undefined) continue;
       expect(told).toContain(`${daemon.webUrl}/device`);
       const done = await ada.send("/device", { user_code: code, ...allow, proof: "a long enough secret" });
-      expect(done.text).toContain("It is in");
+      expect(done.text).toContain("Access granted");
       break;
     }
     expect(await ended).toBe(0);

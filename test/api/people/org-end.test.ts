@@ -65,7 +65,7 @@ describe("an organization", () => {
     people.staleProofs();
     expect((await end(owner)).body.code).toBe("proof_required");
     const page = await owner.send("/org/end", { org_name: name });
-    expect(page).toMatchObject({ status: 403, text: expect.stringContaining("Is it you?") });
+    expect(page).toMatchObject({ status: 403, text: expect.stringContaining("Confirm it is you") });
     expect(stateOf(org_id).ending_at).toBeNull();
   });
 
@@ -105,7 +105,7 @@ describe("an organization", () => {
     await daemon.end("SIGTERM");
     daemon.env[FAULT_VARIABLE] = "room.emptied=stall";
     await daemon.serve();
-    expect((await owner.submit("/org/end", { org_name: name })).text).toContain(`Ending <bdi>${name}</bdi>`);
+    expect((await owner.submit("/org/end", { org_name: name })).text).toContain(`Deleting <bdi>${name}</bdi>`);
     const page = await owner.see("/org/end");
     expect([page.text, page.headers.get("refresh")]).toEqual([expect.stringContaining("<b>2 rooms</b> left"), "2"]);
     expect((await end(owner)).body.code).toBe("org_not_found");
@@ -177,7 +177,7 @@ test("the last owner must appoint another or end the organization to leave; othe
   const { owner } = await made(0);
   const member = await people.member("member", { by: owner });
   const refused = await owner.api("DELETE", "/v1/orgs/self/members/self");
-  expect(refused.body).toMatchObject({ code: "last_owner", hint: expect.stringContaining("end the organization") });
+  expect(refused.body).toMatchObject({ code: "last_owner", hint: expect.stringContaining("delete the organization") });
   const left = await member.send("/org/members", { do: "remove", user_id: await idOf(member) });
   expect([left.status, left.to, left.text]).toEqual([303, "/signin", ""]);
   expect((await member.api("GET", "/v1/account")).body.code).toBe("session_ended");

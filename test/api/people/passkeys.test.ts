@@ -194,7 +194,7 @@ test("a passkey proves a person's presence, in the requesting session and for it
   people.staleProofs();
   const ask = () => member.send("/account/ways", { do: "begin" }, host);
   const asked = await ask();
-  expect([asked.status, asked.text.includes("Is it you?")]).toEqual([403, true]);
+  expect([asked.status, asked.text.includes("Confirm it is you")]).toEqual([403, true]);
   const options = optionsIn(asked);
   expect(options.allowCredentials.map(({ id }: Json) => id)).toEqual([key.use(options).id]);
   const prove = (visitor: Visitor, answer: Json) =>
@@ -208,7 +208,7 @@ test("a passkey proves a person's presence, in the requesting session and for it
   expect((await prove(member, key.use(options))).status).toBe(403);
   const answer = key.use(optionsIn(await ask()));
   const proved = await prove(member, answer);
-  expect([proved.status, proved.text.includes("Make the passkey")]).toEqual([200, true]);
+  expect([proved.status, proved.text.includes("Create passkey")]).toEqual([200, true]);
   expect(member.session).not.toBe(before);
   expect((await prove(member.copy(), answer)).status).toBe(403);
   await people.prove(people.owner);

@@ -66,7 +66,7 @@ describe("a session cookie alone", () => {
     expect((await owner.api("GET", "/v1/account/sessions")).body.items).toHaveLength(before);
     expect((await thief.api("PATCH", "/v1/account", { org_id: daemon.orgId })).status).toBe(200);
     const password = await thief.send("/account/ways", { do: "password", password: "the thief's own one" });
-    expect([password.status, password.text]).toEqual([403, expect.stringContaining("Is it you?")]);
+    expect([password.status, password.text]).toEqual([403, expect.stringContaining("Confirm it is you")]);
     expect((await thief.api("POST", "/v1/orgs/self/keys", { name: "x" })).body.code).toBe("proof_required");
   });
 
@@ -230,7 +230,7 @@ describe("sign-in", () => {
   test("by an existing member leaves the invitation for another", async () => {
     const path = await invite(owner, "viewer");
     const again = await owner.send(path, { as: "me" });
-    expect([again.status, again.text]).toEqual([409, expect.stringContaining("still good")]);
+    expect([again.status, again.text]).toEqual([409, expect.stringContaining("remains valid")]);
     expect((await owner.see(path, VISIT)).status).toBe(200);
   });
 
@@ -243,7 +243,7 @@ describe("sign-in", () => {
     try {
       for (const path of ["/signin", "/setup"]) {
         const page = await new Visitor(plain).see(path, VISIT);
-        expect([page.status, page.text]).toEqual([403, expect.stringContaining("TLS is needed")]);
+        expect([page.status, page.text]).toEqual([403, expect.stringContaining("TLS required")]);
         expect(page.text).not.toContain("<input");
       }
     } finally {

@@ -174,7 +174,7 @@ describe("people", { timeout: 60_000 }, () => {
     expect((await visitor.send("/verify", { token: await letterTo(email, /Confirm/) })).to).toBe("/account");
     await browser().send("/recover", { email });
     const back = browser();
-    const way = { token: await letterTo(email, /new way in/), step: "done", password: OTHER_PASSWORD };
+    const way = { token: await letterTo(email, /Reset your access/), step: "done", password: OTHER_PASSWORD };
     expect((await back.send("/setup", way)).to).toBe("/");
 
     const claimed = "claims-it@example.org";

@@ -149,14 +149,14 @@ describe("the existence of an account is not revealed", { timeout: 90_000 }, () 
     const { status, text, work } = expectAlike(
       (await open.ask("/recover", (email) => ({ email }), [...HERE, NOBODY])).asked,
     );
-    expect([status, text]).toEqual([200, expect.stringContaining("If the address is right")]);
+    expect([status, text]).toEqual([200, expect.stringContaining("If the address is eligible")]);
     if (isWorkTold) expect(work).toEqual(expect.arrayContaining(["insert links", "insert mails", "COMMIT"]));
   });
 
   test("by the sign-up page", async () => {
     const who = ["verified", "claimed", "disabled", NOBODY];
     const { status, text, work } = expectAlike((await open.ask("/signup", (email) => ({ email }), who)).asked);
-    expect([status, text]).toEqual([200, expect.stringContaining("If the address is right")]);
+    expect([status, text]).toEqual([200, expect.stringContaining("If the address is eligible")]);
     if (isWorkTold)
       expect(work).toEqual(expect.arrayContaining(["insert links", "insert mails", "insert audit", "COMMIT"]));
   });
@@ -172,7 +172,7 @@ describe("the existence of an account is not revealed", { timeout: 90_000 }, () 
         each.work = alike.filter((step) => step !== "select mails");
       }
       const { status, text, work } = expectAlike(asked);
-      expect([status, text]).toEqual([200, expect.stringContaining("looks at it")]);
+      expect([status, text]).toEqual([200, expect.stringContaining("review")]);
       if (isWorkTold) expect(work).toContain("insert one");
     } finally {
       await place.daemon.stop();

@@ -204,7 +204,7 @@ describe("a session", () => {
     const page = await ada.see("/account/keys");
     const asked = { ...formWith(page.text, "do", "make"), name: "laptop", may: "all", ends: "" };
     const first = await ada.send("/account/keys", asked);
-    expect(first).toMatchObject({ status: 403, text: expect.stringContaining("Is it you?") });
+    expect(first).toMatchObject({ status: 403, text: expect.stringContaining("Confirm it is you") });
     expect((await ada.api("POST", "/v1/orgs/self/keys", { name: "x" })).body.code).toBe("proof_required");
     const wrong = await ada.send("/account/keys", { ...asked, proof: "wrong" });
     expect(wrong.text).toContain('role="alert"');
@@ -218,8 +218,8 @@ describe("a session", () => {
     expect((await ada.see("/account/keys")).text).not.toContain(key);
     const { key_id, created_by } = (await ada.api("GET", "/v1/orgs/self/keys")).body.items[0];
     expect(created_by).toEqual({ type: "user", id: (await ada.api("GET", "/v1/account")).body.user_id });
-    expect((await ada.submit("/account/keys", { do: "revoke", key_id })).text).toContain("The key has ended");
-    expect((await ada.see("/account/keys")).text).not.toContain("The key has ended");
+    expect((await ada.submit("/account/keys", { do: "revoke", key_id })).text).toContain("The key was revoked");
+    expect((await ada.see("/account/keys")).text).not.toContain("The key was revoked");
     expect((await daemon.api("GET", "/v1/me", undefined, bearer(key))).status).toBe(401);
   });
 
@@ -266,7 +266,7 @@ describe("members", () => {
     const path = new URL(body.url).pathname;
     expect(await bob.see(path)).toMatchObject({ status: 200, text: expect.stringContaining("Join default") });
     const foreign = await bob.send(path, { ...BOB, email: "eve@example.org" });
-    expect([foreign.status, foreign.text]).toEqual([422, expect.stringContaining("is not the one that was invited")]);
+    expect([foreign.status, foreign.text]).toEqual([422, expect.stringContaining("is not the invited address")]);
     expect(await bob.send(path, BOB)).toMatchObject({ status: 303, to: "/" });
     expect((await bob.api("GET", "/v1/account")).body).toMatchObject({ role: "member", name: "Bob" });
     expect((await new Visitor(daemon).see(path)).status).toBe(404);
@@ -287,7 +287,7 @@ describe("members", () => {
       "insufficient_scope",
     );
     expect((await bob.api("GET", "/v1/orgs/self/invitations")).body.code).toBe("insufficient_scope");
-    expect((await bob.see("/org/members")).text).not.toContain("Invite somebody");
+    expect((await bob.see("/org/members")).text).not.toContain("Invite a member");
   });
 
   test("are changed by authorized roles, and an owner remains", async () => {
@@ -308,7 +308,7 @@ describe("members", () => {
     // Of webhooks it is no refusal about keys.
     expect((await bob.api("GET", "/v1/orgs/self/webhooks")).body).toMatchObject({
       code: "insufficient_scope",
-      detail: "The role viewer does not give access to this.",
+      detail: "The role viewer does not permit the call.",
     });
     expect((await set(ada, member, "admin")).body).toMatchObject({ role: "admin" });
     expect((await set(bob, owner, "member")).body.code).toBe("insufficient_scope");
@@ -407,7 +407,7 @@ describe("the operator", () => {
     const { url } = await userLink("bob@example.org");
     const visitor = new Visitor(daemon);
     const page = await visitor.send("/setup", { token: tokenOf(url) });
-    expect(page.text).toContain("A new password");
+    expect(page.text).toContain("Set a new password");
     const form = { ...formWith(page.text, "step", "done"), password: "a third long secret" };
     expect(await visitor.send("/setup", form)).toMatchObject({ status: 303, to: "/" });
     expect((await bob.api("GET", "/v1/account")).body.code).toBe("session_ended");

@@ -139,7 +139,7 @@ test("a person's data stay while an organization would lose its last owner, and 
   const refused = await daemon.cli(["user", "forget", email]);
   expect([refused.status, refused.stderr]).toEqual([
     1,
-    expect.stringMatching(/no owner: Lonely.*end the organization/s),
+    expect.stringMatching(/no owner: Lonely.*delete the organization/s),
   ]);
   const own = await owner.api("DELETE", `/v1/account?email=${email}`);
   expect(own.body).toMatchObject({ code: "last_owner", details: { org_ids: [org_id] } });

@@ -228,7 +228,7 @@ test("a stalled reader is disconnected, does not delay others, and misses nothin
   const next = follower.next();
   await until(
     () => daemon.log,
-    (log) => log.split("\n").some((line) => line.includes("events reader cut off") && line.includes(room_uid)),
+    (log) => log.split("\n").some((line) => line.includes("slow reader of events") && line.includes(room_uid)),
   );
   await write("slow", "/after");
   expect(await next).toMatchObject({ done: false });

@@ -176,7 +176,7 @@ test("the command line backs up a room and restores it, by files and by pipes", 
   const again = await daemon.cli(["room", "restore", path]);
   expect(`${again.status} ${again.stderr}`).toContain("There is an active room source");
   writeFileSync(path, "nothing\n");
-  expect((await daemon.cli(["room", "restore", path, "--name", "none"])).stderr).toContain("room's file");
+  expect((await daemon.cli(["room", "restore", path, "--name", "none"])).stderr).toContain("not a valid room file");
 });
 
 describe("a file is rejected without a trace", () => {

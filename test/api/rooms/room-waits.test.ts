@@ -39,7 +39,7 @@ async function roomOf(...agents: string[]) {
 describe("a wait without a call", () => {
   test("is listed for a request until it is answered", async () => {
     const room = await roomOf("planner", "worker");
-    expect(await room.waits()).toMatchObject({ waits: [], cycles: [], truncated: false, text: "Nobody waits." });
+    expect(await room.waits()).toMatchObject({ waits: [], cycles: [], truncated: false, text: "No agent is waiting." });
     const id = await room.ask("planner", "worker");
     const asked = await daemon.ok("GET", `${room.path}/messages/${id}`);
     expect(await room.waits()).toMatchObject({

@@ -181,7 +181,7 @@ test.skipIf(!asRoot)("for an organization, redirects of a registry are followed 
   expect(elsewhere.asked).toBe(0);
   blobs = { [digest]: redirect(`https://internal.example:${elsewhere.port}/blob`) };
   expect(await failureForOrg()).toMatchObject({
-    ...{ code: "build_failed", detail: expect.stringContaining("is no public address") },
+    ...{ code: "build_failed", detail: expect.stringContaining("is not a public address") },
     details: { step: "pull", refused: [`internal.example:${elsewhere.port}`] },
   });
   realm = `https://internal.example:${elsewhere.port}/token`;

@@ -386,7 +386,10 @@ test("a kill of the daemon fails its builds, without leftovers", async () => {
   await until("the programs are gone", () => left().length === 0);
   for (const build of asked) {
     const { failure, state } = await daemon.ok("GET", buildPath(build));
-    expect([state, failure.detail]).toEqual(["failed", "The service was restarted while it was being built."]);
+    expect([state, failure.detail]).toEqual([
+      "failed",
+      "The service was restarted while the template was being built.",
+    ]);
     const { events } = await readStream(daemon, buildPath(build));
     expect(events.at(-1)).toMatchObject({ type: "exit", state: "failed" });
   }

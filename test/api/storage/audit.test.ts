@@ -411,7 +411,7 @@ describe("the summary", () => {
       total: 0,
       from_at: null,
       events: [],
-      text: "The organization: nothing is on record.",
+      text: "The organization: no audit records.",
     });
     expect((await daemon.problem("GET", "/v1/orgs/self/audit/summary?since=yesterday")).status).toBe(422);
   });

@@ -22,7 +22,7 @@ test("an uncaught exception ends the service, its whole cause chain is logged, a
   const [line = "{}"] = daemon.log.split("\n").filter((each) => each.includes("uncaught exception"));
   expect(JSON.parse(line)).toMatchObject({
     level: "error",
-    error: "thrown at room.made ← as a test asked for",
+    error: "thrown at room.made ← requested by a test",
     stack: expect.stringContaining("thrown at room.made"),
   });
   daemon.env[FAULT_VARIABLE] = "";

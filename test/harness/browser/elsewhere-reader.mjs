@@ -49,7 +49,7 @@ try {
   // The page looks again by itself.
   await buyer.getByRole("heading", { name: "Thank you" }).waitFor();
   await look(buyer, "billing-paid");
-  await press(buyer, "Show me my API key");
+  await press(buyer, "Show my API key");
   await look(buyer, "billing-key");
   seen.exports = await buyer.locator("#exports").textContent();
   await buyer.goto(`${url}/billing/success?session_id=${checkout}`);

@@ -32,7 +32,7 @@ try {
   seen.ada = ada.url();
   await press(ada, "/account");
   await press(ada, "Members");
-  await press(ada, "Make a link");
+  await press(ada, "Create invitation link");
   const link = await ada.locator("#link").textContent();
 
   const bob = await open();
@@ -45,7 +45,7 @@ try {
   await press(bob, "/account");
   await press(bob, "API keys");
   await type(bob, "Name", "bob's");
-  await press(bob, "Make key");
+  await press(bob, "Create key");
   seen.bobs_key = await bob.locator("#exports").textContent();
 
   await press(bob, "Sign out");
@@ -56,21 +56,21 @@ try {
 
   process.stdout.write("stale\n");
   await lines.next();
-  await press(bob, "Ways to sign in");
+  await press(bob, "Sign-in methods");
   await look(bob, "ways");
   await press(bob, "Add a passkey");
   await look(bob, "proof");
   await press(bob, "Use a passkey");
   await look(bob, "ways-add");
   await type(bob, "Name of the new passkey", "the same");
-  await tabTo(bob, "Make the passkey");
+  await tabTo(bob, "Create passkey");
   await bob.keyboard.press("Enter");
   await bob.getByRole("alert").waitFor();
   seen.same = await bob.getByRole("alert").textContent();
   await look(bob, "ways-same");
   const { cdp, authenticatorId } = await keepPasskeys(bob, "usb");
   await type(bob, "Name of the new passkey", "a stick");
-  await press(bob, "Make the passkey");
+  await press(bob, "Create passkey");
   seen.added = await textOf(bob);
   await look(bob, "ways-two");
   const { credentials } = await cdp.send("WebAuthn.getCredentials", { authenticatorId });
@@ -81,7 +81,7 @@ try {
   ]) {
     await tabTo(bob, `Remove ${name}`);
     await bob.keyboard.press("Enter");
-    await press(bob, "Remove for good");
+    await press(bob, "Remove permanently");
     seen[what] = await textOf(bob);
   }
   await look(bob, "ways-last");

@@ -27,7 +27,7 @@ try {
   await press(ada, "API keys");
   await look(ada, "keys-none");
   await type(ada, "Name", "laptop");
-  await press(ada, "Make key");
+  await press(ada, "Create key");
   seen.exports = await ada.locator("#exports").textContent();
   await look(ada, "keys-made");
   await tabTo(ada, "Copy both lines");
@@ -36,7 +36,7 @@ try {
   seen.copied = await ada.evaluate(() => navigator.clipboard.readText());
 
   await press(ada, "Members");
-  await press(ada, "Make a link");
+  await press(ada, "Create invitation link");
   const link = await ada.locator("#link").textContent();
   await look(ada, "members");
 
@@ -53,7 +53,7 @@ try {
   seen.bob = bob.url();
   await bob.goto(`${url}/account/keys`);
   await bob.locator("input[name=name]").fill("bob's");
-  await bob.getByRole("button", { name: "Make key" }).click();
+  await bob.getByRole("button", { name: "Create key" }).click();
   seen.bobs_key = await bob.locator("#exports").textContent();
   seen.without_script = await bob.locator("button[data-copy]:visible").count();
   await bob.getByRole("button", { name: "Sign out" }).click();

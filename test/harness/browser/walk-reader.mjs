@@ -112,7 +112,7 @@ async function letIn(page) {
       });
     await page.goto(String(authProvider.kept.place));
     await look(page, "walk-consent");
-    await tabTo(page, "Let it in");
+    await tabTo(page, "Authorize");
     await page.keyboard.press("Enter");
     const code = await answer;
     await page.waitForURL((place) => place.href.startsWith(redirectUrl)); // what is asked of the page next would cut this off
@@ -135,7 +135,7 @@ try {
   await press(owner, "Set up");
   await press(owner, "/account");
   await press(owner, "Members");
-  await press(owner, "Make a link");
+  await press(owner, "Create invitation link");
   const link = await owner.locator("#link").textContent();
 
   const person = await open();
@@ -149,7 +149,7 @@ try {
   await press(person, "/account");
   await press(person, "API keys");
   await type(person, "Name", "walker's");
-  await press(person, "Make key");
+  await press(person, "Create key");
   const key = /ROOMD_API_KEY=(\S+)/.exec(await person.locator("#exports").textContent())?.[1];
   await press(person, "API keys");
   seen.key_shown_again = (await person.content()).includes(key);
@@ -168,10 +168,10 @@ try {
 
   const ofPerson = await waiting(byPerson, key, "by-person");
   const ofKey = await waiting(byKey, key, "by-key");
-  const signedOutAt = await end(person, "Sign out Walker", "Sign it out");
+  const signedOutAt = await end(person, "Revoke Walker", "Revoke access");
   const personEnded = await ofPerson.over;
   await press(person, "API keys");
-  const revokedAt = await end(person, "Revoke walker's", "Revoke for good");
+  const revokedAt = await end(person, "Revoke walker's", "Revoke permanently");
   const keyEnded = await ofKey.over;
   seen.cut = [
     { by: "person", after_ms: personEnded.at - signedOutAt, said: personEnded.said },

@@ -62,7 +62,7 @@ class World {
     if (room_id !== undefined && !agents) throw new ServiceError("room_not_found");
     if (name === "sandbox_create") agents?.add(agent_id);
     if (sandbox !== undefined && !agents?.has(sandbox)) {
-      const hint = `Agents with a sandbox: ${[...(agents ?? [])].join(", ")}. {{sandbox_create}} makes one.`;
+      const hint = `Agents with a sandbox: ${[...(agents ?? [])].join(", ")}. {{sandbox_create}} creates one.`;
       throw new ServiceError("sandbox_not_found", { detail: `Room ${room_id} has no sandbox ${sandbox}.`, hint });
     }
     if (name === "sandbox_exec" && (input.argv === undefined) === (input.command === undefined)) {
@@ -303,7 +303,7 @@ test("a drive file with a path of a guest is reported as the drive's", async () 
     path: "/root/a",
     content: "",
   });
-  expect(structuredContent.notes).toEqual(["this is a file of the drive: in sandboxes it is /mnt/drive/root/a"]);
+  expect(structuredContent.notes).toEqual(["the file is on the drive: in sandboxes it is /mnt/drive/root/a"]);
 });
 
 test("a drive tool called with a sandbox names the tool for a sandbox's files", async () => {

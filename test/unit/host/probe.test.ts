@@ -37,7 +37,7 @@ test("a silent kernel times out, and the result is cached", async () => {
   const found = await probe(`echo 'Linux version'; ${SLEEPS}`, { silentMs: 100 });
   expect(found).toMatchObject({
     acceleration: "tcg",
-    reason: expect.stringMatching(/did not boot with it: it was given up after \d+\.\d s/),
+    reason: expect.stringMatching(/did not boot with it: it timed out after \d+\.\d s/),
   });
   expect(await probe(PANICS)).toEqual(found);
 });

@@ -26,14 +26,14 @@ test.each<[string, Partial<Probed>, RegExp]>([
   [
     "a running process is reported as ended",
     { endOf: async () => {} },
-    /^What roomd needs for the ends of processes .*has ended is true/,
+    /^The support of this host for the ends of processes .*has ended is true/,
   ],
   ["a process' end is never reported", { endOf: never }, /the ends of processes .*took over 2000 ms/],
   ["a limit is not set", { limitFileSize: () => {} }, /limits of processes .*unlimited/],
   [
     "a fact is read elsewhere",
     { readFacts: (fd, name) => ({ ...readFacts(fd, name), size_bytes: 0 }) },
-    /facts of files .*size is 0 where 5/,
+    /facts of files .*size is 0 but 5/,
   ],
   [
     "a path leads out",
@@ -56,7 +56,7 @@ test.each<[string, Partial<Probed>, RegExp]>([
     /names in a directory .*rest of a directory is 24/,
   ],
   ["a listener is another one", { adoptedPeer: async () => "other" }, /connections that are adopted .*is other/],
-  ["vsock reports another address", { loopbackPeer: async () => 3 }, /vsock connections .*is 3 where 1/],
+  ["vsock reports another address", { loopbackPeer: async () => 3 }, /vsock connections .*is 3 but 1/],
 ])("if %s, exactly that is reported", async (_, changed, said) => {
   const problems = await probeRuntime(place, changed, 2_000);
   expect(problems).toEqual([expect.stringMatching(said)]);

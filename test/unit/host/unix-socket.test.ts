@@ -49,9 +49,9 @@ test("a link, a file, and another user's socket are rejected", async () => {
   symlinkSync(other, join(own, "link.sock"));
   writeFileSync(join(own, "file.sock"), "");
   for (const name of ["link.sock", "file.sock"])
-    await expect(said(join(own, name))).rejects.toThrow("is no socket of its directory's owner");
+    await expect(said(join(own, name))).rejects.toThrow("is not a socket of its directory's owner");
   if (process.getuid?.() !== 0) return console.log("another user's socket: left out, because it needs root");
   linkSync(other, join(own, "hard.sock"));
   chownSync(own, OWNER, OWNER);
-  await expect(said(join(own, "hard.sock"))).rejects.toThrow("is no socket of its directory's owner");
+  await expect(said(join(own, "hard.sock"))).rejects.toThrow("is not a socket of its directory's owner");
 });

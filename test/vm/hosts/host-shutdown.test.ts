@@ -93,8 +93,8 @@ withGuests("a host that is shut down", {}, (guests) => {
     });
     expect(await check()).toMatchObject({
       status: "warn",
-      message: expect.stringMatching(/would end these sandboxes: night\/owl \(the process that served its drive/),
-      remedy: expect.stringContaining("Create those anew"),
+      message: expect.stringMatching(/would end these sandboxes: night\/owl \(its virtiofsd has ended/),
+      remedy: expect.stringContaining("Recreate the sandboxes"),
     });
     const said = await daemon.cli(["hibernate", "--all", "--json"]);
     expect([said.status, JSON.parse(said.stdout)]).toEqual([
@@ -110,7 +110,9 @@ withGuests("a host that is shut down", {}, (guests) => {
     });
     expect(failed).toMatchObject({
       exit: { cause: "host_restart" },
-      status: { message: expect.stringMatching(/was not saved when its host was shut down: .*drive has ended once/) },
+      status: {
+        message: expect.stringMatching(/was not saved when its host was shut down: .*virtiofsd has ended once/),
+      },
     });
     expect((await record("bat")).state).toBe("running");
   });

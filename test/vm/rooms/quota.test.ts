@@ -12,8 +12,8 @@ import { processesOf, until, withGuests } from "../../harness/guests.ts";
 
 const MIB = 1024 ** 2;
 const LIMIT = 1024 * MIB;
-const STOPPED = /can be read and deleted, but not written/;
-const HELD = /waits until drive calls have deleted enough/;
+const STOPPED = /can read and delete files, but not write/;
+const HELD = /blocks until drive calls have deleted enough/;
 
 /** The action of root in a guest for each row of the table, in a separate directory on the drive. */
 const DO = {

@@ -55,7 +55,7 @@ describe.skipIf(!LONG)("long tests", () => {
       expect([savings(daemon), drafts(daemon)]).toEqual([[], []]);
       await daemon.serve();
       await create("once-more", 9102);
-      await until("it was saved", () => daemon.log.includes("template saved with more processors"), DEADLINE_MS);
+      await until("it was saved", () => daemon.log.includes("saved a template with more processors"), DEADLINE_MS);
       expect(savings(daemon)).toEqual([]);
       await until("one waits", () => daemon.log.includes("warm machine ready"), DEADLINE_MS);
       const modes: string[] = [];

@@ -55,7 +55,7 @@ export class Anchors {
     this.#timer = null;
     this.#adding = this.#adding.then(() =>
       this.#add(deadlineMs).catch((error: unknown) => {
-        this.#deps.log.warn("the audit not anchored", { error: describeError(error) });
+        this.#deps.log.warn("failed to anchor the audit", { error: describeError(error) });
         this.expect();
       }),
     );

@@ -53,7 +53,10 @@ export class HeadsFile {
     this.#timer = null;
     this.#writing = this.#writing.then(() =>
       this.#write().catch((error: unknown) => {
-        this.#deps.log.error("heads of the audit not written", { file: this.#deps.file, error: describeError(error) });
+        this.#deps.log.error("failed to write heads of the audit", {
+          file: this.#deps.file,
+          error: describeError(error),
+        });
         this.expect();
       }),
     );
@@ -110,7 +113,7 @@ export class HeadsFile {
         });
       }
     } catch (error) {
-      log.error("heads of the audit not read", { file, error: describeError(error) });
+      log.error("failed to read heads of the audit", { file, error: describeError(error) });
     }
   }
 }

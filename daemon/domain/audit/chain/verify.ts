@@ -63,7 +63,8 @@ export function makeVerify(deps: AuditDeps): Bound[] {
 
 const verdictOf = ({ ok, from_seq, to_seq, broken_at }: Verdict): Verdict => ({ ok, from_seq, to_seq, broken_at });
 
-const NOT_COMPARED = "The anchors of the audit were not read: records that were cut off at its end are not missed.";
+const NOT_COMPARED =
+  "The anchors of the audit could not be read, so records that were cut off at its end are not detected.";
 
 /** Checks a chain on this event loop, and compares it with its anchors if they can be read. */
 export async function verifyAnchored(

@@ -100,7 +100,7 @@ export function makeEvents(deps: AuditDeps, readers: Readers): Events {
     };
     const timeline = { org_id, room_uid, after, follow: input.follow ?? true, tail, past, signal };
     const cut = () => {
-      deps.log.info("events reader cut off", { org_id, room_uid, key_id: call.caller.key_id });
+      deps.log.info("disconnected a slow reader of events", { org_id, room_uid, key_id: call.caller.key_id });
       cancel();
     };
     return { events: follow(deps, timeline, cancel), cancel, slow: { ms: deps.slowReaderMs, cut } };

@@ -85,7 +85,7 @@ function exported(deps: AuditDeps, readers: Readers, call: KeyCall, query: Query
   readers.add(call.caller, signal, cancel);
   const { org_id } = call.caller;
   const cut = () => {
-    deps.log.info("reader of an audit's export cut off", { org_id, key_id: call.caller.key_id });
+    deps.log.info("disconnected a slow reader of an audit export", { org_id, key_id: call.caller.key_id });
     cancel();
   };
   const read = () =>
@@ -104,7 +104,7 @@ async function* linesOf(
     yield* reads.lines(readLines, input, by);
   } catch (error) {
     if (by.signal.aborted) return;
-    log.error("audit's export broke off", { error: describeError(error) });
+    log.error("failed to export the audit", { error: describeError(error) });
     yield Buffer.from(`${JSON.stringify({ type: "error", code: "internal" })}\n`);
   } finally {
     over();

@@ -81,7 +81,7 @@ export function summaryText(roomId: string | undefined, summary: Omit<Summary, "
 
 function textOf(about: string, summary: Omit<Summary, "text" | "warnings">): string {
   const { total, from_at, to_at, outcomes, events, agents, errors } = summary;
-  if (total === 0) return `${about}: nothing is on record.`;
+  if (total === 0) return `${about}: no audit records.`;
   const span = `${minute(from_at)} to ${minute(to_at)} UTC`;
   const { success, denied, error } = outcomes;
   const sentences = [

@@ -34,7 +34,7 @@ export async function requireDigest(drive: Drive, file: OpenFile, expected: stri
   // The digest may lack concurrent writes of a guest.
   if (file.freshFacts().version !== file.facts.version) {
     throw new ServiceError("precondition_failed", {
-      detail: "The file has changed while it was compared with if_match.",
+      detail: "The file changed while it was compared with if_match.",
     });
   }
   if (found !== expected.replace(/^"(.*)"$/, "$1").toLowerCase()) {

@@ -56,7 +56,7 @@ export async function lookThrough(
       let at = 0;
       for (const mark of marks) {
         const bytes = await pieceAt(at, found);
-        if (Bun.hash(bytes, seed) !== mark) throw new Error("the file has changed while it was read");
+        if (Bun.hash(bytes, seed) !== mark) throw new Error("the file changed while it was read");
         at += bytes.byteLength;
         yield bytes;
       }

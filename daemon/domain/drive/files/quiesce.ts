@@ -34,7 +34,8 @@ export class Quiesce {
     const roomUid = room.room_uid;
     while (this.#rooms.get(roomUid)?.held) await this.#rooms.get(roomUid)?.held;
     const isReplaced = ifThere(() => statSync(room.drive_directory, { bigint: true }).ino !== root.inode);
-    if (isReplaced) throw new ServiceError("invalid_state", { detail: "The room was turned back during the call." });
+    if (isReplaced)
+      throw new ServiceError("invalid_state", { detail: "The room was restored to a checkpoint during the call." });
     const kept = this.#of(roomUid);
     const passing = work();
     kept.inside.add(passing);

@@ -33,7 +33,7 @@ export function write(drive: Drive): Bound {
     ],
     run: async (call, input, place) => {
       const bytes = contents.get(input) ?? (await bytesOf(input, place.room));
-      if (!bytes) throw new Error("the content is not what was checked");
+      if (!bytes) throw new Error("the content differs from the validated content");
       if (bytes.byteLength > MAX_WRITE_BYTES) {
         throw new ServiceError("file_too_large", { details: { max_bytes: MAX_WRITE_BYTES } });
       }

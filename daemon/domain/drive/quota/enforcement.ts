@@ -84,7 +84,7 @@ export class Quota {
       watch.measuring = true;
       this.#measure(room, watch)
         .catch((error: unknown) =>
-          this.#deps.log.warn("drive not measured", { room_id: room.room_id, error: describeError(error) }),
+          this.#deps.log.warn("failed to measure a drive", { room_id: room.room_id, error: describeError(error) }),
         )
         .finally(() => {
           watch.measuring = false;
@@ -145,7 +145,11 @@ export class Quota {
       try {
         this.#deps.restraints.set(share, mode, largestFile);
       } catch (error) {
-        this.#deps.log.error("drive quota not enforced", { room_id: room.room_id, mode, error: describeError(error) });
+        this.#deps.log.error("failed to enforce a drive's quota", {
+          room_id: room.room_id,
+          mode,
+          error: describeError(error),
+        });
       }
     }
   }

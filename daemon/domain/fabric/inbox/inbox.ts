@@ -147,7 +147,7 @@ function requireKept(queries: Queries, roomUid: RoomUid, after: number): void {
   throw new ServiceError("history_gone", {
     detail: `Messages up to ${gone} that no agent still had to read were removed to make space.`,
     details: { last_seq: gone },
-    hint: "Read from 0 what is left, or from last_seq on.",
+    hint: "Read the remaining messages from 0, or continue from last_seq.",
   });
 }
 

@@ -129,9 +129,9 @@ export class Budget {
 
 function exceeded(used: number, cap: number): ServiceError {
   return new ServiceError("quota_exceeded", {
-    detail: `The organization's messages take ${used} bytes of ${cap}, and they are still to be read or too new to be deleted; this one was not kept.`,
+    detail: `The organization's messages take ${used} bytes of ${cap}, and all are unread or too new to be deleted; this message was not stored.`,
     details: { limit: "messages", used, cap },
-    hint: "Have the agents read or ack their inboxes, destroy rooms, or wait some minutes.",
+    hint: "Let agents read or ack their inboxes, destroy rooms, or wait a few minutes.",
   });
 }
 

@@ -78,7 +78,7 @@ export class History {
     this.#sweeps.set(orgId, sweep);
     this.#run(orgId, sweep)
       .catch((error: unknown) => {
-        this.#log.error("messages not removed", { error: describeError(error) });
+        this.#log.error("failed to remove messages", { error: describeError(error) });
         return 0;
       })
       .then((freed) => {
@@ -107,7 +107,7 @@ export class History {
         }
       }
     }
-    this.#log.debug("messages that nobody still had to read were removed", { org_id, freed });
+    this.#log.debug("removed messages that no agent still had to read", { org_id, freed });
     return freed;
   }
 }

@@ -127,7 +127,7 @@ export class Credits {
       this.#timers.set(orgId, isOver ? null : next_at);
       if (isOver && next_at !== null) await this.#end(orgId);
     } catch (error) {
-      log.error("credits not looked at", { org_id: orgId, error: describeError(error) });
+      log.error("failed to check credits", { org_id: orgId, error: describeError(error) });
     }
   }
 
@@ -155,7 +155,7 @@ export class Credits {
     if (remaining > 0) return [`The organization has ${remaining.toFixed(3)} of its ${granted} credits left.`];
     const ends = exhausted_at === null ? "soon" : `at ${after(exhausted_at, this.#deps.graceSeconds)}`;
     return [
-      `The organization's credits are used up: no sandbox is created or resumed, and those that run end ${ends}.`,
+      `The organization's credits are used up: no sandbox is created or resumed, and running sandboxes end ${ends}.`,
     ];
   }
 

@@ -49,7 +49,7 @@ export class DriveLevels {
         }
       };
       await database.commit(write, false).catch((error: unknown) => {
-        log.error("levels of drives not written", { error: String(error) });
+        log.error("failed to write the usage of drives", { error: String(error) });
         this.#noted = new Map([...some, ...this.#noted]);
       });
     }

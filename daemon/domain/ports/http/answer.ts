@@ -116,7 +116,7 @@ async function* readChunks(reader: ByteReader): AsyncGenerator<Uint8Array> {
       if (held.isFull) yield held.take();
     }
     if (held.bytes > 0 && !reader.hasLine(MAX_CHUNK_LINE_BYTES)) yield held.take();
-    if ((await line()) !== "") throw new BadAnswer("a chunk of another size than it said");
+    if ((await line()) !== "") throw new BadAnswer("a chunk that differs from its declared size");
   }
   if (held.bytes > 0) yield held.take();
   // Trailers are dropped: the client already has the head.

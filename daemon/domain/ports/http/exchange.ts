@@ -108,7 +108,7 @@ export async function exchange(
       return { head, body: null, reader };
     }
     const framing = framingOf(head, asked.method);
-    if (framing.kind === "to_end" && !toEnd) throw new BadAnswer("an answer that does not say where it ends");
+    if (framing.kind === "to_end" && !toEnd) throw new BadAnswer("a response without a declared end");
     isKeepable = framing.kind !== "to_end" && goesOn(head);
     if (framing.kind === "none" || (framing.kind === "length" && framing.bytes <= MAX_KEPT_BYTES)) {
       const kept = await wholeOf(readBody(reader, framing));
@@ -180,14 +180,14 @@ class Sending {
       if (!bytes) break;
       if (bytes.byteLength === 0) continue;
       sent += bytes.byteLength;
-      if (length !== null && sent > length) throw new Error("a body that is longer than it said");
+      if (length !== null && sent > length) throw new Error("a body that is longer than declared");
       await port.write(length === null ? chunkOf(bytes) : bytes);
       moved(bytes);
       // The end of the stream may arrive after the server's response.
       this.isSent = sent === length;
     }
     if (length === null) await port.write(Buffer.from(`0${CRLF}${CRLF}`));
-    else if (!this.isSent) throw new Error("a body that is shorter than it said");
+    else if (!this.isSent) throw new Error("a body that is shorter than declared");
     this.isSent = true;
   }
 }

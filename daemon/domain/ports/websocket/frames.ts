@@ -85,7 +85,7 @@ export async function* readMessages(
         if (kind !== null) throw new SocketBreach(PROTOCOL_ERROR, "a message within a message");
         kind = opcode;
       } else if (opcode !== Opcode.more || kind === null) {
-        throw new SocketBreach(PROTOCOL_ERROR, "a frame of no known kind");
+        throw new SocketBreach(PROTOCOL_ERROR, "a frame of an unknown kind");
       }
       if (message.size + length > mostBytes) {
         throw new SocketBreach(TOO_LARGE, `a message of over ${mostBytes} bytes`);

@@ -32,7 +32,7 @@ export function offer(protocols: string | null, toWhom: "guest" | "host" = "gues
     accepted: ({ headers }) => {
       const value = (name: string) => headers.find(([each]) => each === name)?.[1] ?? null;
       if (value("upgrade")?.toLowerCase() !== "websocket" || value("sec-websocket-accept") !== expected) {
-        throw new BadAnswer("a handshake that does not answer ours");
+        throw new BadAnswer("a response that does not match the handshake");
       }
       if (value("sec-websocket-extensions")) throw new BadAnswer("an extension that was not offered");
       const taken = value("sec-websocket-protocol");

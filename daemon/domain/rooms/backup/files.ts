@@ -68,7 +68,7 @@ export class RoomFiles {
 
 function tooMany(which: string): ServiceError {
   return new ServiceError("invalid_state", {
-    detail: `${which} are just being made or read.`,
-    hint: "Try again once one of them is done.",
+    detail: `${which} are currently being written or read.`,
+    hint: "Retry once one of them is done.",
   });
 }

@@ -74,12 +74,12 @@ const MAX_ERRORS = 20;
 export function readOpening(line: string): BackedUp {
   const said = objectOf(line);
   const { roomd_room_backup: format, about } = said;
-  if (!Number.isSafeInteger(format)) throw new NotWhole("it does not begin as a room's file does");
-  if (format !== BACKUP_FORMAT) throw new NotWhole("it is of a form that this roomd does not know");
+  if (!Number.isSafeInteger(format)) throw new NotWhole("it does not begin with the header of a room file");
+  if (format !== BACKUP_FORMAT) throw new NotWhole("its format is unknown to this roomd");
   const bad = [...Value.Errors(backedUp, about)].slice(0, MAX_ERRORS);
   if (bad.length > 0) {
     throw new ServiceError("invalid_body", {
-      detail: "What the file says of its room is none that a roomd has written.",
+      detail: "Not a valid room file: its room record is malformed.",
       errors: bad.map(({ path, message }) => ({
         field: `about${path.replaceAll("/", ".")}`.slice(0, 128),
         code: "invalid_value",
@@ -89,11 +89,11 @@ export function readOpening(line: string): BackedUp {
   }
   const known = about as BackedUp;
   const latest = wallMs() + CLOCKS_APART_MS;
-  if (!isBetween(EARLIEST, known.made_at, latest)) throw new NotWhole("it does not say when it was made");
+  if (!isBetween(EARLIEST, known.made_at, latest)) throw new NotWhole("its creation time is missing or impossible");
   if (!known.checkpoints.every(({ cut_at }) => isBetween(EARLIEST, cut_at, latest)))
-    throw new NotWhole("it does not say when its checkpoints were taken");
+    throw new NotWhole("the time of one of its checkpoints is impossible");
   if (new Set(known.checkpoints.map(({ checkpoint_id }) => checkpoint_id)).size < known.checkpoints.length)
-    throw new NotWhole("it has two checkpoints of one name");
+    throw new NotWhole("it has two checkpoints with the same id");
   return known;
 }
 
@@ -106,7 +106,7 @@ function objectOf(line: string): Record<string, unknown> {
   try {
     return Object(parseJson(line));
   } catch (cause) {
-    throw new NotWhole("it does not begin as a room's file does", { cause });
+    throw new NotWhole("it does not begin with the header of a room file", { cause });
   }
 }
 
@@ -118,14 +118,14 @@ export function requireStateFits({ bytes, rows }: { bytes: number; rows: number 
 
 function tooMany(rows: number): ServiceError {
   return new ServiceError("quota_exceeded", {
-    detail: `The room has ${rows} messages, deliveries, barriers and agents; a room's file can have ${MAX_STATE_ROWS} of them.`,
+    detail: `The room has ${rows} messages, deliveries, barriers and agents; a room file can have ${MAX_STATE_ROWS} of them.`,
     details: { limit: "room_file", used: rows, cap: MAX_STATE_ROWS },
   });
 }
 
 function tooMuch(bytes: number): ServiceError {
   return new ServiceError("quota_exceeded", {
-    detail: `The room's messages, barriers and agents take ${bytes} bytes; a room's file can have ${MAX_STATE_BYTES} of them.`,
+    detail: `The room's messages, barriers and agents take ${bytes} bytes; a room file can have ${MAX_STATE_BYTES} of them.`,
     details: { limit: "room_file", used: bytes, cap: MAX_STATE_BYTES },
   });
 }

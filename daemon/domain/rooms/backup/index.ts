@@ -43,7 +43,7 @@ export function makeRoomBackups({ deps, records, locks, findRow, lookup, schedul
       requireActive(room);
       const file = await files.begin(row.org_id);
       try {
-        const about = await locks.take(row.room_uid, "copied into a file", (over) =>
+        const about = await locks.take(row.room_uid, "backed up", (over) =>
           packRoom(deps, row, room, file, AbortSignal.any([over, call.signal])),
         );
         const { drive_bytes, left_out } = about;
@@ -61,7 +61,7 @@ export function makeRoomBackups({ deps, records, locks, findRow, lookup, schedul
       requireWholeRoom(call);
       requireEnter(call, room_id);
       call.audit.room_id = room_id;
-      if (!body) throw new ServiceError("invalid_body", { detail: "The body is to be a room's file." });
+      if (!body) throw new ServiceError("invalid_body", { detail: "The body must be a room file." });
       const source = body[Symbol.asyncIterator]();
       const made = await heard(source, async () => {
         if (lookup(call.caller.org_id, room_id)) throw inUse(room_id);
@@ -98,7 +98,7 @@ async function heard<T>(source: AsyncIterator<Uint8Array>, work: () => Promise<T
     const rest = async () => {
       while (left() > 0) if ((await source.next()).done) return;
     };
-    await within(rest(), HEARD_MS, "the rest of a room's file").catch(() => {});
+    await within(rest(), HEARD_MS, "the rest of a room file").catch(() => {});
     throw error;
   }
 }

@@ -105,7 +105,7 @@ async function readFile(
   );
   const told = new Set<string>(about.checkpoints.map(({ checkpoint_id }) => checkpoint_id));
   if ((await namesIn(place.checkpoints)).some((name) => !told.has(name)))
-    throw new NotWhole("files came of a checkpoint that it does not tell of");
+    throw new NotWhole("it has files of a checkpoint that it does not list");
   await faultPoint("backup.read");
   return { about, row };
 }
@@ -169,7 +169,7 @@ async function makeRoom({ deps, records }: Parts, call: KeyCall, { about, row }:
   await faultPoint("backup.made");
   await rm(paths.unborn(room_uid), { force: true });
   await wakeNouns(branch.nouns, room).catch((error: unknown) =>
-    log.error("whoever waits in a room was not woken", { room_uid, error: describeError(error) }),
+    log.error("failed to wake waits in a room", { room_uid, error: describeError(error) }),
   );
   return body;
 }
@@ -181,7 +181,7 @@ function boundsOf({ driveLimitEntries }: RoomDeps, { drive_limit_bytes }: RoomRo
 function requireDrive({ drive_bytes }: BackedUp, { drive_limit_bytes }: RoomRow): void {
   if (drive_bytes <= drive_limit_bytes + BEYOND.bytes) return;
   throw new ServiceError("quota_exceeded", {
-    detail: `The file's drive takes ${drive_bytes} bytes, and a drive here may have ${drive_limit_bytes}.`,
+    detail: `The file's drive takes ${drive_bytes} bytes, and the limit on this host is ${drive_limit_bytes}.`,
     details: { limit: "drive_bytes", used: drive_bytes, cap: drive_limit_bytes },
   });
 }
@@ -191,10 +191,10 @@ function meant(error: unknown, over: AbortSignal): unknown {
   if (errnoOf(error) === "ENOSPC") return new ServiceError("disk_full", { cause: error });
   const isSilent = error instanceof DeadlineError;
   if (!(error instanceof NotWhole) && !isSilent && !over.aborted && errnoOf(error) !== "EFBIG") return error;
-  const why = error instanceof NotWhole || isSilent ? error.message : "it did not come whole";
+  const why = error instanceof NotWhole || isSilent ? error.message : "it did not arrive completely";
   return new ServiceError("invalid_body", {
-    detail: `The body is no room's file that a room can be made of: ${why}.`,
-    hint: "Files are made by {{room_backup}}.",
+    detail: `The body is not a valid room file: ${why}.`,
+    hint: "Room files are created by {{room_backup}}.",
     cause: error,
   });
 }

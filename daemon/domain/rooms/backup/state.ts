@@ -40,7 +40,7 @@ export async function readForeignState(path: string, nouns: Nouns, origin: Origi
     if (error instanceof UntrustedRows) throw new NotWhole(error.message, { cause: error });
     // JSON that is nested too deep throws these.
     if (error instanceof SyntaxError || error instanceof RangeError) throw notOurs(error);
-    if (errnoOf(error) === "ENOENT") throw new NotWhole("it has nothing of messages, barriers and agents");
+    if (errnoOf(error) === "ENOENT") throw new NotWhole("it has no record of messages, barriers and agents");
     throw error;
   }
 }
@@ -92,5 +92,5 @@ async function* linesOf(path: string): AsyncGenerator<Buffer> {
 }
 
 function notOurs(cause?: unknown): NotWhole {
-  return new NotWhole("what it says of messages, barriers and agents is none that a roomd has written", { cause });
+  return new NotWhole("its record of messages, barriers and agents is malformed", { cause });
 }

@@ -50,7 +50,7 @@ export async function packRoom(
       over.throwIfAborted();
       const made_at = now();
       const nouns = await taking(database, row.org_id, (queries) => takeNouns(queries, branch.nouns, row.room_uid));
-      const { bytes } = await within(copier.complete(), MAX_STILL_MS, "copying what has changed on the drive");
+      const { bytes } = await within(copier.complete(), MAX_STILL_MS, "copying the changes of the drive");
       return { nouns, made_at, drive_bytes: bytes };
     });
     const bytes = await writeState(place.state, { nouns }, 1);
@@ -103,7 +103,7 @@ export function streamOf(
   const wait = (controller: ReadableStreamDefaultController<Uint8Array>) => {
     waiting = startTimer(
       () => {
-        controller.error(new Error("nobody took the room's file, or too slowly"));
+        controller.error(new Error("the client did not read the room file, or read it too slowly"));
         void end().catch(() => {});
       },
       leftMs(patience, since, sent),

@@ -20,7 +20,7 @@ export async function restoreUntrustedDrive(
       const code = errnoOf(error);
       const isOfList = code === null || OF_THE_LIST.includes(code);
       if (over.aborted || error instanceof DeadlineError || !isOfList) throw error;
-      throw new NotWhole("the list of what is on its drive is none that a roomd has written", { cause: error });
+      throw new NotWhole("the list of its drive's entries is malformed", { cause: error });
     }
   });
 }

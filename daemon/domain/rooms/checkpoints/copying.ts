@@ -21,8 +21,8 @@ export async function copying<T>(over: AbortSignal, work: (copier: DriveCopier) 
 function meant(error: unknown): unknown {
   if (error instanceof DeadlineError) {
     return new ServiceError("invalid_state", {
-      detail: `The room could not be brought to a standstill: ${error.message}.`,
-      hint: "Try again when less is written to its drive.",
+      detail: `The room could not be quiesced: ${error.message}.`,
+      hint: "Retry when its sandboxes write less to the drive.",
       cause: error,
     });
   }
@@ -30,7 +30,7 @@ function meant(error: unknown): unknown {
   if (code === "ENOSPC") return new ServiceError("disk_full", { cause: error });
   if (code !== "EDQUOT") return error;
   return new ServiceError("drive_full", {
-    detail: "The drive has more than its quota: delete files until the room has no warnings.",
+    detail: "The drive is over its quota: delete files until the room has no warnings.",
     cause: error,
   });
 }

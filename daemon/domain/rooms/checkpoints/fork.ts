@@ -129,7 +129,7 @@ export function renamed(path: string, formerIds: readonly string[], roomId: stri
 export function requireWholeRoom({ caller: { agent_id } }: KeyCall): void {
   if (agent_id === null) return;
   throw new ServiceError("insufficient_scope", {
-    detail: "The key is bound to an agent, and this is about all of the room's.",
+    detail: "The key is bound to an agent, and the call concerns all agents of the room.",
   });
 }
 
@@ -139,7 +139,7 @@ export function requireSandboxes(call: KeyCall): void {
   const { scopes } = call.caller;
   if (scopes.includes("sandboxes:write") || scopes.includes("org:admin")) return;
   throw new ServiceError("insufficient_scope", {
-    detail: "This needs the scope sandboxes:write too, which the key does not have.",
+    detail: "The call also needs the scope sandboxes:write, which the key does not have.",
     details: { required: "sandboxes:write" },
   });
 }

@@ -92,13 +92,13 @@ export function makeCheckpoints(parts: Parts): Checkpoints {
     await eraseDirectory(paths.checkpoint(room_uid, checkpoint_id).directory, deps.giveUpSpace);
   };
   const removeUnused = (row: CheckpointRow) =>
-    locks.take(row.room_uid, "left by one of its checkpoints", () => remove(row));
+    locks.take(row.room_uid, "separated from a deleted checkpoint", () => remove(row));
   const expire = async (row: CheckpointRow) => {
     try {
       await removeUnused(row);
       deps.onEvent("checkpoint.expired", row, { checkpoint_id: row.checkpoint_id });
     } catch (error) {
-      deps.log.warn("checkpoint not deleted", { checkpoint_id: row.checkpoint_id, error: describeError(error) });
+      deps.log.warn("failed to delete a checkpoint", { checkpoint_id: row.checkpoint_id, error: describeError(error) });
       expiries.setIn(row.checkpoint_id, AGAIN_MS);
     }
   };
@@ -170,7 +170,7 @@ export function makeCheckpoints(parts: Parts): Checkpoints {
       const work = (over: AbortSignal) => forkNow(call, row, known, room_id, over);
       try {
         return await (known
-          ? locks.share(row.room_uid, "made into another", work)
+          ? locks.share(row.room_uid, "forked", work)
           : locks.take(row.room_uid, "saved", work));
       } catch (error) {
         unfinished.look();
@@ -181,7 +181,7 @@ export function makeCheckpoints(parts: Parts): Checkpoints {
 
   const restoreNow = async (call: KeyCall, row: RoomRow, checkpoint: CheckpointRow) => {
     try {
-      return await locks.take(row.room_uid, "turned back", (over) =>
+      return await locks.take(row.room_uid, "restored", (over) =>
         using(checkpoint, () => restoreRoom(parts, call, row, checkpoint, over)),
       );
     } catch (error) {
@@ -219,12 +219,12 @@ export function makeCheckpoints(parts: Parts): Checkpoints {
           continue;
         }
         retire(deps, room_uid).catch((error: unknown) =>
-          deps.log.error("a room's former drive was not put aside", { room_uid, error: describeError(error) }),
+          deps.log.error("failed to retire a room's former drive", { room_uid, error: describeError(error) }),
         );
       }
       scheduleAll();
       sweepCheckpoints(deps, locks).catch((error: unknown) =>
-        deps.log.error("checkpoints not swept", { error: describeError(error) }),
+        deps.log.error("failed to sweep checkpoints", { error: describeError(error) }),
       );
     },
     schedule: scheduleAll,
@@ -247,9 +247,9 @@ function requireDone(branching: readonly RoomRow[], checkpointId: string): void 
   );
   if (!room) return;
   throw new ServiceError("snapshot_in_use", {
-    detail: `Room ${room.room_id} is just being made of the checkpoint.`,
+    detail: `Room ${room.room_id} is currently being created from the checkpoint.`,
     details: { used_by: [room.room_id] },
-    hint: "Try again once that is done.",
+    hint: "Retry once that is done.",
     retryAfterSeconds: 5,
   });
 }

@@ -34,8 +34,8 @@ export class Locks {
     const other = [...held].find((each) => !isShared || !each.isShared);
     if (other) {
       throw new ServiceError("invalid_state", {
-        detail: `The room is just being ${other.what}.`,
-        hint: "Try again once that is done.",
+        detail: `The room is currently being ${other.what}.`,
+        hint: "Retry once that is done.",
       });
     }
     const over = Promise.withResolvers<void>();
@@ -57,7 +57,7 @@ export class Locks {
       end.abort(new ServiceError("room_destroying", { detail: `Room ${room_id} is being destroyed.` }));
     }
     const ended = Promise.all(held.map(({ over }) => over));
-    await within(ended, PATIENCE_MS, "what was done with the room").catch(() => {});
+    await within(ended, PATIENCE_MS, "the operation on the room").catch(() => {});
   }
 
   isHeld(roomUid: RoomUid): boolean {

@@ -184,10 +184,10 @@ export async function readState<State = RoomState>(path: string): Promise<State>
       for (const row of line.some) rows.push(row);
       continue;
     }
-    if (line.format !== STATE_FORMAT) throw new Error("the checkpoint has a form that this roomd does not know");
+    if (line.format !== STATE_FORMAT) throw new Error("the checkpoint's format is unknown to this roomd");
     return withRows(line.rest, tables) as State;
   }
-  throw new Error("what the database had is not whole");
+  throw new Error("the checkpoint's copy of database rows is incomplete");
 }
 
 function isRows(value: unknown): value is Rows {

@@ -49,9 +49,12 @@ export class CheckpointRecovery {
     if (locks.isHeld(roomUid)) return this.#later(roomUid, FIRST_MS);
     try {
       await deps.branch.sandboxes.untilAtRest(roomUid);
-      await locks.take(roomUid, "brought to its end", (over) => this.#finishNow(roomUid, over));
+      await locks.take(roomUid, "recovered", (over) => this.#finishNow(roomUid, over));
     } catch (error) {
-      deps.log.error("room not yet what it is to be", { room_uid: roomUid, error: describeError(error) });
+      deps.log.error("failed to finish the fork or restore of a room; will retry", {
+        room_uid: roomUid,
+        error: describeError(error),
+      });
       const soonSeconds = error instanceof ServiceError ? error.options.retryAfterSeconds : null;
       this.#later(roomUid, soonSeconds ? soonSeconds * 1000 : AGAIN_MS);
     }
@@ -86,7 +89,7 @@ export class CheckpointRecovery {
   /** The room of the checkpoint has ended: the parts that exist remain as they are. */
   async #giveUp({ room_uid }: RoomRow, checkpoint_id: string): Promise<void> {
     const { log, database } = this.#parts.deps;
-    log.error("checkpoint of a room that is made of it is gone", { room_uid, checkpoint_id });
+    log.error("the checkpoint of an unfinished room is gone", { room_uid, checkpoint_id });
     await database.commit((queries) => updateRoom(queries, room_uid, { branching: null }));
   }
 }

@@ -31,6 +31,6 @@ export function eraseRetired({ paths, giveUpSpace, log }: RoomDeps, roomUid: Roo
     }
   };
   erase().catch((error: unknown) =>
-    log.warn("a room's former drive was not erased", { room_uid: roomUid, error: describeError(error) }),
+    log.warn("failed to erase a room's former drive", { room_uid: roomUid, error: describeError(error) }),
   );
 }

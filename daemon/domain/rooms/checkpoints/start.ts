@@ -49,7 +49,7 @@ export async function startRoom(
   });
   const room = { room_uid, org_id, pausedMs: Math.max(0, wallMs() - Date.parse(cut_at)) };
   await wakeNouns(branch.nouns, room).catch((error: unknown) =>
-    log.error("whoever waits in a room was not woken", { room_uid, error: describeError(error) }),
+    log.error("failed to wake waits in a room", { room_uid, error: describeError(error) }),
   );
   return { room: await records.of(whole), items };
 }

@@ -116,7 +116,7 @@ export async function takeCheckpoint(
 function requireCount(held: number): void {
   if (held < MAX_CHECKPOINTS) return;
   throw new ServiceError("quota_exceeded", {
-    detail: `The room has ${held} checkpoints, which is as many as a room may have.`,
+    detail: `The room has ${held} checkpoints, which is the maximum.`,
     details: { limit: "checkpoints", used: held, cap: MAX_CHECKPOINTS },
     hint: "Delete one first (roomd room checkpoints).",
   });

@@ -13,7 +13,7 @@ export function makeEvacuate({ database, directory, hostId, log }: MoveDeps, mov
   return bind(hostEvacuate, {
     run: async (call, { host, skip = [], force = false }) => {
       if (host !== hostId)
-        throw new ServiceError("invalid_state", { detail: `This is ${hostId}, and no other host is ${host}.` });
+        throw new ServiceError("invalid_state", { detail: `This host is ${hostId}, and no other host is ${host}.` });
       await directory.drain();
       const stay = new Set(skip);
       const rooms = liveRooms(database.queries).filter(
@@ -31,7 +31,7 @@ export function makeEvacuate({ database, directory, hostId, log }: MoveDeps, mov
         return { outcome: "ok", body: { room: { ...named, to, problem: null }, left } };
       } catch (error) {
         const code = error instanceof ServiceError ? error.code : "internal";
-        log.warn("room not moved", { room_uid, error: String(error) });
+        log.warn("failed to move a room", { room_uid, error: String(error) });
         call.audit.details = { ...named, problem: code, left };
         return {
           outcome: "ok",

@@ -86,20 +86,20 @@ export class NotWhole extends Error {
 export function readFirst(given: string): About {
   const said = parsed(given);
   if (Value.Check(first, said)) return said.about;
-  throw new NotWhole("what came is no room that this roomd knows how to take");
+  throw new NotWhole("the format of the room is unknown to this roomd");
 }
 
 /** Throws NotWhole. */
 export function readLine(given: string): Line {
   const said = parsed(given);
   if (Value.Check(line, said)) return said;
-  throw new NotWhole("a line of a room's file is none");
+  throw new NotWhole("a line of the room file is malformed");
 }
 
 function parsed(given: string): unknown {
   try {
     return parseJson(given);
   } catch (cause) {
-    throw new NotWhole("a line of a room's file is none", { cause });
+    throw new NotWhole("a line of the room file is malformed", { cause });
   }
 }

@@ -62,7 +62,10 @@ export function makeMoves({ deps, locks, findRow, schedule }: Parts): Moves {
     try {
       await settleMove(deps, roomUid);
     } catch (error) {
-      deps.log.warn("it is not known yet where a room is", { room_uid: roomUid, error: describeError(error) });
+      deps.log.warn("failed to settle the move of a room; will retry", {
+        room_uid: roomUid,
+        error: describeError(error),
+      });
       later(roomUid);
     }
   };
@@ -121,7 +124,7 @@ export function makeMoves({ deps, locks, findRow, schedule }: Parts): Moves {
       settle: (roomUid) => arrivals.settle(roomUid),
       fits: (asked) => {
         if (Value.Check(fitsAsked, asked)) return deps.sandboxes.moves.fits(asked);
-        throw new ServiceError("invalid_body", { detail: "What another host asks is no question." });
+        throw new ServiceError("invalid_body", { detail: "Malformed request from another host." });
       },
     },
     isComing: (org_id, room_id) => arrivals.has({ org_id, room_id }),
@@ -152,8 +155,8 @@ export function makeMoves({ deps, locks, findRow, schedule }: Parts): Moves {
 function requireMade({ room_id, branching }: RoomRow): void {
   if (branching === null) return;
   throw new ServiceError("not_ready", {
-    detail: `Room ${room_id} is just being made of a checkpoint, or turned back to one.`,
-    hint: "Try again once that is done.",
+    detail: `Room ${room_id} is currently being created from a checkpoint, or restored to one.`,
+    hint: "Retry once that is done.",
     retryAfterSeconds: 2,
   });
 }
@@ -168,9 +171,9 @@ function requireGoal(host: Host | null, name: string): Host {
   if (!host || host.state === "gone") throw noSuchHost();
   if (host.state !== "unreachable" && host.state !== "draining") return host;
   if (host.state === "unreachable") {
-    throw new ServiceError("host_unreachable", { detail: `${name}: nothing was heard of it lately.` });
+    throw new ServiceError("host_unreachable", { detail: `${name}: its lease has expired.` });
   }
   throw new ServiceError("insufficient_capacity", {
-    detail: `No room is placed on ${name} (${host.state}) just now.`,
+    detail: `No room can be placed on ${name} (${host.state}) at present.`,
   });
 }

@@ -70,7 +70,7 @@ class Writing {
       }
       const buffer = Buffer.allocUnsafeSlow(Math.min(PIECE_BYTES, end - at));
       const { bytesRead } = await opened.read(buffer, 0, buffer.length, at);
-      if (bytesRead === 0) throw new Error(`a packed file has become shorter than ${size} bytes`);
+      if (bytesRead === 0) throw new Error(`a packed file became shorter than ${size} bytes`);
       const bytes = buffer.subarray(0, bytesRead);
       yield this.line({ at, bytes: bytesRead });
       this.#digest.update(bytes);

@@ -136,7 +136,10 @@ export class ReceivedRooms {
     try {
       await this.settle(roomUid);
     } catch (error) {
-      this.#deps.log.error("a room that came is not settled yet", { room_uid: roomUid, error: describeError(error) });
+      this.#deps.log.error("failed to settle a room that arrived; will retry", {
+        room_uid: roomUid,
+        error: describeError(error),
+      });
       this.#due.setIn(roomUid, AGAIN_MS);
     }
   }
@@ -162,7 +165,9 @@ export class ReceivedRooms {
       about.from === deps.hostId ||
       getRoom(database.queries, roomUid)?.state === "active"
     ) {
-      throw new ServiceError("invalid_state", { detail: `Room ${about.room.room_id} is not that host's to give.` });
+      throw new ServiceError("invalid_state", {
+        detail: `Room ${about.room.room_id} is not owned by the sending host.`,
+      });
     }
     const { drive_bytes, other_bytes } = about;
     const bytes = drive_bytes + other_bytes;
@@ -206,7 +211,7 @@ export class ReceivedRooms {
     const state = await readState<MovedState>(place.state);
     const carried = new Set<string>(state.sandboxes.carried.map(({ sandbox_id }) => sandbox_id));
     const stranger = (await namesIn(place.sandboxes)).find((name) => !carried.has(name));
-    if (stranger !== undefined) throw new NotWhole("files came of a sandbox that did not");
+    if (stranger !== undefined) throw new NotWhole("it has files of a sandbox that it does not list");
     const [tried] = database.rehearse(
       [
         (queries) => {
@@ -271,11 +276,14 @@ export class ReceivedRooms {
       const failed = await this.#deps.sandboxes.moves.place(place.sandboxes);
       const [[, error] = []] = failed;
       if (failed.size > 0 && !isLastTry) {
-        const detail = "Guests that came with the room cannot be had here yet.";
+        const detail = "Guests that arrived with the room cannot be placed on this host yet.";
         throw new ServiceError("not_ready", { detail, cause: error });
       }
       for (const [sandbox_id, why] of failed)
-        log.error("a sandbox that came with its room is ended", { sandbox_id, error: describeError(why) });
+        log.error("failed to place a sandbox that arrived with its room; it ends", {
+          sandbox_id,
+          error: describeError(why),
+        });
       await faultPoint("move.placed");
       const putting = { givenUp: new Set<string>(failed.keys()) };
       return await database.commit((queries) => {
@@ -292,9 +300,9 @@ export class ReceivedRooms {
     pauses.end(roomUid);
     this.#onArrived(row);
     this.#deps.sandboxes.moves.came(roomUid);
-    log.info("room came from another host", { room_uid: roomUid, from: about.from, at: now() });
+    log.info("room arrived from another host", { room_uid: roomUid, from: about.from, at: now() });
     await wakeNouns(branch.nouns, branchedOf(row)).catch((error: unknown) =>
-      log.error("whoever waits in a room was not woken", { room_uid: roomUid, error: describeError(error) }),
+      log.error("failed to wake waits in a room", { room_uid: roomUid, error: describeError(error) }),
     );
   }
 
@@ -343,14 +351,14 @@ async function writeWhole(path: string, about: About): Promise<void> {
 /** By a room that the directory does not have under its name: it forgot it, or the host was set back. */
 function nameTaken(room_id: string): ServiceError {
   return new ServiceError("invalid_state", {
-    detail: `The other host has a room ${room_id} already, whose name the directory gave to this one.`,
+    detail: `The other host already has a room ${room_id}, although the directory assigns the name to the room being moved.`,
   });
 }
 
 function busy(): ServiceError {
   return new ServiceError("invalid_state", {
-    detail: "The room is just coming to this host.",
-    hint: "Try again once that is done.",
+    detail: "The room is currently moving to this host.",
+    hint: "Retry once that is done.",
     retryAfterSeconds: 5,
   });
 }

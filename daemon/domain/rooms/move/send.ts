@@ -129,7 +129,7 @@ export async function sendRoom(
     });
   } catch (error) {
     await settleMove(deps, room_uid, { isClaimed: claimed, to }).catch((cause: unknown) =>
-      deps.log.warn("it is not known yet where a room is", { room_uid, error: describeError(cause) }),
+      deps.log.warn("failed to settle the move of a room; will retry", { room_uid, error: describeError(cause) }),
     );
     throw error;
   }
@@ -173,9 +173,9 @@ async function lookAhead(
 
 function wouldLose(snapshots: number, { host_id }: Host, why: string): ServiceError {
   return new ServiceError("invalid_state", {
-    detail: `The room has ${snapshots} snapshots whose memory is of no use on ${host_id}: ${why}.`,
+    detail: `The room has ${snapshots} snapshots whose memory cannot be used on ${host_id}: ${why}.`,
     details: { lost: { snapshots, checkpoints: 0, recordings: 0 } },
-    hint: "Delete them, or say force: then sandboxes can be made of their disks alone.",
+    hint: "Delete them, or pass force: then sandboxes can be created from their disks only.",
   });
 }
 
@@ -218,8 +218,7 @@ export async function settleMove(
   // The other host discarded its copy, and the directory lost that: the directory gets this host as the owner again, in a new epoch.
   const next = isForgotten ? { epoch: owner.epoch + 1 } : comesBack ? returned(goalId, epoch) : {};
   await database.commit((queries) => updateRoom(queries, roomUid, { branching: null, updated_at: now(), ...next }));
-  if (comesBack)
-    deps.log.warn("a room is here again: the host that it was to move to does not have it", { room_uid: roomUid });
+  if (comesBack) deps.log.warn("kept a room: the destination of its move does not have it", { room_uid: roomUid });
   deps.pauses.end(roomUid);
   deps.onStays(row);
   deps.sandboxes.moves.stays(roomUid);
@@ -245,13 +244,13 @@ export async function putDepartingAside({ paths, log, giveUpSpace }: MoveDeps, r
     await mkdir(former, { recursive: true, mode: 0o700 });
     await rename(directory, join(former, crypto.randomUUID()));
   }).catch((error: unknown) =>
-    log.warn("what was copied of a room to move it is still there", { room_uid: roomUid, error: describeError(error) }),
+    log.warn("failed to remove the copy of a moved room", { room_uid: roomUid, error: describeError(error) }),
   );
 }
 
 /** Row changes for a room if its next host was removed before it confirmed that it has the room. */
 function returned(host: string, epoch: number): Partial<RoomRow> {
-  const status_message = `The host that it had moved to, ${host}, was removed. The room is as it was when it moved.`;
+  const status_message = `The host to which it had moved, ${host}, was removed. The room is as it was when it moved.`;
   return { epoch: epoch + 2, status_reason: "returned", status_message, last_transition_at: now() };
 }
 

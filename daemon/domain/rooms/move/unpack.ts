@@ -72,7 +72,7 @@ export class RoomReader {
     let current: { handle: FileHandle; size: number; at: number; spare: number } | null = null;
     const take = async (bytes: number) => {
       left -= bytes;
-      if (left < 0) throw new NotWhole("a room's file has more bytes than a room may have");
+      if (left < 0) throw new NotWhole("the room file exceeds the size limit of a room");
       if (bounds.bytes - left < asked + ASK_EVERY_BYTES) return;
       asked = bounds.bytes - left;
       await bounds.allow?.(asked);
@@ -90,15 +90,15 @@ export class RoomReader {
         if ("end" in line) {
           await finish();
           const isWhole = line.end.files === files && line.end.sha256 === before.digest("hex");
-          if (!isWhole) throw new NotWhole("a room's file is not what was sent");
+          if (!isWhole) throw new NotWhole("the room file differs from the sent file");
           await this.#requireEnd();
           return;
         }
         if (bounds.mayHave && !mayCome(line, bounds.mayHave))
-          throw new NotWhole("a room's file has what none of these may have");
+          throw new NotWhole("the room file has a part that is not allowed");
         if ("file" in line) {
           await finish();
-          if (line.size > (bounds.size ?? line.size)) throw new NotWhole("a file of it is longer than one may be");
+          if (line.size > (bounds.size ?? line.size)) throw new NotWhole("one of its files exceeds the size limit");
           files++;
           if (files > bounds.files) throw tooMany();
           const spare = bounds.mayHave ? BLOCK_BYTES : 0;
@@ -113,7 +113,7 @@ export class RoomReader {
           continue;
         }
         if (!current || line.at < current.at || line.at + line.bytes > current.size)
-          throw new NotWhole("a piece of a room's file is at no place of it");
+          throw new NotWhole("a piece of the room file has an impossible offset");
         const taken = bounds.mayHave ? takenBy(line, current.at) : line.bytes;
         const spared = Math.min(taken, current.spare);
         current.spare -= spared;
@@ -147,7 +147,7 @@ export class RoomReader {
       const end = this.#rest.indexOf(10, looked);
       if (end !== -1) return this.#take(end + 1).toString("utf8", 0, end);
       looked = this.#rest.length;
-      if (looked > MAX_LINE_BYTES) throw new NotWhole("a line of a room's file is too long");
+      if (looked > MAX_LINE_BYTES) throw new NotWhole("a line of the room file is too long");
       await this.#more();
     }
   }
@@ -160,23 +160,23 @@ export class RoomReader {
   }
 
   async #more(): Promise<void> {
-    const { done, value } = await this.#next("the next bytes of a room's file");
-    if (done) throw new NotWhole("a room's file ended early");
+    const { done, value } = await this.#next("the next bytes of the room file");
+    if (done) throw new NotWhole("the room file ended early");
     this.#rest = this.#rest.length === 0 ? Buffer.from(value) : Buffer.concat([this.#rest, value]);
   }
 
   async #next(what: string): Promise<IteratorResult<Uint8Array>> {
     const left = leftMs(this.#patience, this.#since, this.#bytes);
     // Without this check, bytes that are already available would never time out.
-    if (left === 0) throw new DeadlineError(`${what} came too slowly`);
+    if (left === 0) throw new DeadlineError(`${what} arrived too slowly`);
     const next = await within(this.#source.next(), left, what);
     if (!next.done) this.#bytes += next.value.byteLength;
     return next;
   }
 
   async #requireEnd(): Promise<void> {
-    const { done } = await this.#next("the end of a room's file");
-    if (!done || this.#rest.length > 0) throw new NotWhole("a room's file goes on after its end");
+    const { done } = await this.#next("the end of the room file");
+    if (!done || this.#rest.length > 0) throw new NotWhole("the room file has data after its end");
   }
 }
 
@@ -213,7 +213,7 @@ async function made(into: Unpacked, name: FileName): Promise<FileHandle> {
   const path = placeOf(into, name);
   if (typeof name === "string") await makeAbove(path);
   const handle = await open(path, "wx", 0o600).catch((error: unknown) => {
-    throw errnoOf(error) === "EEXIST" ? new NotWhole("a room's file has two files of one name") : error;
+    throw errnoOf(error) === "EEXIST" ? new NotWhole("the room file has two files with the same name") : error;
   });
   if (typeof name === "string" && FROZEN.test(name)) await handle.chmod(0o444);
   return handle;
@@ -223,7 +223,7 @@ async function made(into: Unpacked, name: FileName): Promise<FileHandle> {
 async function linked(into: Unpacked, said: { link: string; to: string } | { same: string; digest: string }) {
   const from = "link" in said ? belongingOf(into, said.to) : into.templates.get(said.digest);
   const path = belongingOf(into, "link" in said ? said.link : said.same);
-  if (from === undefined) throw new NotWhole("a template that it needs is not here any more");
+  if (from === undefined) throw new NotWhole("a template that it needs no longer exists on this host");
   await makeAbove(path);
   await link(from, path).catch(async (error: unknown) => {
     if (errnoOf(error) !== "EXDEV") throw error;
@@ -239,5 +239,5 @@ async function makeAbove(path: string): Promise<void> {
 }
 
 function tooMany(): NotWhole {
-  return new NotWhole("a room's file has more files than a room may have");
+  return new NotWhole("the room file has more files than a room's limit");
 }

@@ -87,14 +87,17 @@ export class UntrustedRooms {
         return row;
       });
       if (!row || !owner) return;
-      log.error("a room is another host's", { room_uid: roomUid, host: owner.host_id, epoch: owner.epoch });
+      log.error("a room is owned by another host", { room_uid: roomUid, host: owner.host_id, epoch: owner.epoch });
       pauses.begin(roomUid, new ServiceError("room_moving"));
       audit.endRoom(roomUid);
       void within(calls.untilDone(row, 0), CALLS_MS, "calls about the room")
         .catch(() => {})
         .then(() => this.#settle(roomUid));
     } catch (error) {
-      log.error("failed to give up a room that is another host's", { room_uid: roomUid, error: describeError(error) });
+      log.error("failed to retire a room that is owned by another host", {
+        room_uid: roomUid,
+        error: describeError(error),
+      });
     } finally {
       this.#givenUp.delete(roomUid);
     }

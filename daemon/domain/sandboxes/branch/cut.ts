@@ -95,7 +95,7 @@ async function putBack({ deps, supervisors, waking }: Parts, { supervisor, pause
   await supervisor
     .standby(undefined, undefined, () => supervisor.row.state === "running" && supervisors.usesOf(sandbox_id) <= 1)
     .catch((error: unknown) =>
-      deps.log.warn("sandbox not put back into standby", { sandbox_id, error: describeError(error) }),
+      deps.log.warn("failed to return a sandbox to standby", { sandbox_id, error: describeError(error) }),
     );
   if (isCalled(deps.database.queries, supervisor.row, paused_at)) waking.message(sandbox_id);
 }
@@ -154,10 +154,10 @@ async function cutNow<T, R>(
 }
 
 async function together<T>(ready: Rendezvous, saved: Rendezvous, whileStill: () => Promise<T>): Promise<T> {
-  await within(ready.all, MAX_MS.ready, "what its sandboxes were doing before");
+  await within(ready.all, MAX_MS.ready, "preparing its sandboxes");
   ready.release();
-  await within(saved.all, MAX_MS.saved, "the saving of its sandboxes");
-  const still = await within(whileStill(), MAX_MS.taken, "what is taken while the sandboxes stand still");
+  await within(saved.all, MAX_MS.saved, "saving its sandboxes");
+  const still = await within(whileStill(), MAX_MS.taken, "copying the room's state while its sandboxes are paused");
   saved.release();
   return still;
 }

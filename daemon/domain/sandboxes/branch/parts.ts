@@ -59,16 +59,18 @@ export async function supervised(
   const moving = rows.filter(({ state }) => !isAtRest(state));
   if (moving.length > 0) {
     throw new ServiceError("invalid_state", {
-      detail: `Sandboxes of the room are on their way: ${moving.map(({ agent_id, state }) => `${agent_id} is ${state}`).join(", ")}.`,
+      detail: `Sandboxes of the room are in transition: ${moving.map(({ agent_id, state }) => `${agent_id} is ${state}`).join(", ")}.`,
       details: { agents: moving.map(({ agent_id }) => agent_id), allowed_states: AT_REST },
-      hint: "Try again once they are there.",
+      hint: "Retry once they are in one of the allowed states.",
       retryAfterSeconds: 5,
     });
   }
   return rows.map(({ sandbox_id, agent_id }) => {
     const supervisor = supervisors.get(sandbox_id);
     if (supervisor?.guest || supervisor?.row.state === "hibernated") return supervisor;
-    throw new ServiceError("guest_unreachable", { detail: `Sandbox ${agent_id} has just ended, or is not back yet.` });
+    throw new ServiceError("guest_unreachable", {
+      detail: `Sandbox ${agent_id} has just ended, or has not been adopted yet.`,
+    });
   });
 }
 
@@ -92,7 +94,10 @@ export function itemOf({ deps }: Pick<Parts, "deps">, { room_id }: RoomTarget, {
 
 export function failedItem({ deps }: Pick<Parts, "deps">, agent_id: string, error: unknown): ForkedItem {
   if (!(error instanceof ServiceError)) {
-    deps.log.error("sandbox of a room not as it was", { agent_id, error: describeError(error) });
+    deps.log.error("failed to return a sandbox of a room to its former state", {
+      agent_id,
+      error: describeError(error),
+    });
   }
   return { agent_id, sandbox: null, problem: problemOf(error) };
 }

@@ -66,7 +66,7 @@ async function present(
   }
   await found?.destroy("user_requested");
   const wasMade = found === undefined && locateSandbox(deps.database.queries, room.org_id, sandbox_id) !== undefined;
-  if (wasMade) throw new ServiceError("sandbox_not_found", { detail: "It was made, and has been destroyed since." });
+  if (wasMade) throw new ServiceError("sandbox_not_found", { detail: "It was created, and has been destroyed since." });
   return await make(parts, call, room, sandbox, found ? newId("sbx") : sandbox_id);
 }
 
@@ -125,7 +125,10 @@ async function restAgain({ deps, supervisors }: Parts, supervisor: Supervisor, {
     was === "paused"
       ? supervisor.standby(undefined, undefined, isWanted)
       : supervisor.hibernate(undefined, undefined, isWanted);
-  await supervisors
-    .use(sandbox_id, rest)
-    .catch((error: unknown) => deps.log.warn("sandbox goes on", { sandbox_id, error: describeError(error) }));
+  await supervisors.use(sandbox_id, rest).catch((error: unknown) =>
+    deps.log.warn("failed to pause or hibernate a sandbox; it keeps running", {
+      sandbox_id,
+      error: describeError(error),
+    }),
+  );
 }

@@ -75,7 +75,7 @@ async function turnOne(
     ends
       .rolledBack(sandbox_id)
       .catch((error: unknown) =>
-        deps.log.warn("ends of commands not recorded", { sandbox_id, error: describeError(error) }),
+        deps.log.warn("failed to record ends of commands", { sandbox_id, error: describeError(error) }),
       );
   const from = placeOf(parts, room, snapshot_id);
   await supervisors.use(sandbox_id, () => supervisor.rollback(from, { snapshot_id }, { onEnded }));

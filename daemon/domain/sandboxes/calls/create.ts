@@ -197,11 +197,12 @@ async function beginWith(
   if (source.template?.owner === null) deps.templateUsed(row);
   deps.onState(row);
   await faultPoint("sandbox.accepted");
-  supervisor
-    .start()
-    .catch((error: unknown) =>
-      deps.log.error("sandbox's start not written", { sandbox_id: row.sandbox_id, error: describeError(error) }),
-    );
+  supervisor.start().catch((error: unknown) =>
+    deps.log.error("failed to write the start of a sandbox", {
+      sandbox_id: row.sandbox_id,
+      error: describeError(error),
+    }),
+  );
   return { supervisor, warnings };
 }
 

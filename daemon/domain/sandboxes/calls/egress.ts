@@ -100,6 +100,6 @@ function changedMeanwhile(revision: number): ServiceError {
   return new ServiceError("precondition_failed", {
     detail: `The egress list has revision ${revision}.`,
     details: { revision },
-    hint: "Read the list again, and change what it is now.",
+    hint: "Read the list again, and apply the change to the current list.",
   });
 }

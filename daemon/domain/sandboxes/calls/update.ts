@@ -47,7 +47,7 @@ export function makeUpdate(deps: SandboxDeps, supervisors: Supervisors): Bound {
 
 function endRules({ max_duration_seconds, expires_in_seconds }: Partial<InputOf<typeof sandboxUpdate>>): RuleBreak[] {
   if (max_duration_seconds === undefined || expires_in_seconds === undefined) return [];
-  const message = "expires_in_seconds and max_duration_seconds both set the end: send one of them.";
+  const message = "expires_in_seconds and max_duration_seconds both set the end: send only one of them.";
   return [{ field: "expires_in_seconds", code: "conflicting_fields", message, problem: "conflicting_fields" }];
 }
 

@@ -186,7 +186,7 @@ export class Completions {
         const ended = await endedInGuest(link, settled);
         settled = await this.#record(row, watched.known, ended);
       } catch (error) {
-        this.#log.debug("executions not watched", { sandbox_id: sandboxId, error: describeError(error) });
+        this.#log.debug("failed to watch executions", { sandbox_id: sandboxId, error: describeError(error) });
       }
       await sleep(PAUSE_MS);
     }
@@ -261,6 +261,6 @@ export class Completions {
       );
     saving
       .through(row.org_id, save, NEVER)
-      .catch((error: unknown) => this.#log.warn("output not saved", { exec_id, error: describeError(error) }));
+      .catch((error: unknown) => this.#log.warn("failed to save output", { exec_id, error: describeError(error) }));
   }
 }

@@ -37,7 +37,7 @@ export function guestAccessOf(
 
 function movesWith(): ServiceError {
   return new ServiceError("room_moving", {
-    detail: "The command goes on where its room is on its way to.",
+    detail: "The room is moving to another host; the command continues there.",
     details: { started: true },
   });
 }

@@ -10,7 +10,7 @@ import { ServiceError } from "../../../core/service-error.ts";
 export async function sendOnce(work: CallEffects, hint: string): Promise<void> {
   if (work.begun) {
     throw new ServiceError("history_gone", {
-      detail: "The call with this Idempotency-Key may have reached the command; how it ended is not known.",
+      detail: "The call with this Idempotency-Key may have reached the command; its outcome is unknown.",
       hint: `It is not sent again. ${hint}`,
     });
   }

@@ -14,7 +14,7 @@ export function makeSignal(deps: ExecutionDeps): Bound {
       const signal = input.signal.startsWith("SIG") ? input.signal : `SIG${input.signal}`;
       call.audit.details = { exec_id: target.exec_id, signal };
       const state = await ask(deps, target, async (link, execId) => {
-        await sendOnce(call.work, "Another key sends it all the same.");
+        await sendOnce(call.work, "Use another Idempotency-Key to send it anyway.");
         return await signalInGuest(link, execId, signal);
       });
       return { outcome: "ok", body: toExecutionRecord(state) };

@@ -22,12 +22,15 @@ export function makeStdin(deps: ExecutionDeps): Bound {
       places.defer(deps.bounds.feeding.take(sandbox_id));
       places.defer(deps.bounds.stdin_bytes.take(sandbox_id, Buffer.byteLength(data_b64, "base64")));
       const stdin = await stdins.of(input, givenIn(data_b64), target.row.org_id);
-      if (!stdin) throw new Error("standard input is not what was checked");
+      if (!stdin) throw new Error("standard input differs from the validated input");
       const { bytes } = stdin;
       call.audit.details = { exec_id: target.exec_id, ...bytesFacts(stdin), eof };
       const state = await ask(deps, target, async (link, exec_id) => {
         if (offset === null)
-          await sendOnce(call.work, "stdin_bytes of the execution says what has arrived; send offset.");
+          await sendOnce(
+            call.work,
+            "The execution's stdin_bytes is the number of bytes that have arrived; send offset.",
+          );
         return await feedInGuest(link, { exec_id, offset, eof }, bytes, call.signal);
       });
       return { outcome: "ok", body: toExecutionRecord(state) };

@@ -18,13 +18,13 @@ const MEANINGS: Record<string, Meaning> = {
   ENXIO: ["invalid_path", "The path is neither a file nor a directory."],
   ELOOP: ["invalid_path", "The links in the path form a loop."],
   ENAMETOOLONG: ["invalid_path", "The path is too long."],
-  EINVAL: ["invalid_path", "The path cannot be used like this: a directory cannot be moved into itself."],
+  EINVAL: ["invalid_path", "The path cannot be used in this way: a directory cannot be moved into itself."],
   EMLINK: ["invalid_path", "The directory cannot hold more directories."],
   EBUSY: ["invalid_path", "The path is the root, or something is mounted there."],
   EROFS: ["invalid_path", "The file system is read-only."],
   EACCES: ["invalid_path", "The sandbox does not allow access to the path."],
-  EPERM: ["invalid_path", "The sandbox does not allow this for the path."],
-  ETXTBSY: ["invalid_path", "The file is a program that runs."],
+  EPERM: ["invalid_path", "The sandbox does not allow the operation on the path."],
+  ETXTBSY: ["invalid_path", "The file is a running program."],
   EXDEV: ["invalid_path", "The path is on another file system."],
 };
 
@@ -84,5 +84,5 @@ export function fileError(error: unknown, call: FileCall, owner?: string): unkno
 
 /** Of the guest's message only the name of the errno is shown. */
 function unknownDetail(errno: string): string {
-  return /^E[A-Z0-9]{2,20}$/.test(errno) ? `The sandbox answers ${errno}.` : "The sandbox refuses the path.";
+  return /^E[A-Z0-9]{2,20}$/.test(errno) ? `The sandbox returns ${errno}.` : "The sandbox refuses the path.";
 }

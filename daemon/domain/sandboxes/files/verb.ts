@@ -100,7 +100,7 @@ async function placeOf({ places }: FileDeps, { row }: SandboxTarget, signal: Abo
   } catch (error) {
     if (!(error instanceof DeadlineError)) throw error;
     throw new ServiceError("rate_limited", {
-      detail: `${MAX_FILE_CALLS} calls about files of this sandbox are under way, which is the maximum.`,
+      detail: `${MAX_FILE_CALLS} calls about files of this sandbox are in progress, which is the maximum.`,
       cause: error,
     });
   }

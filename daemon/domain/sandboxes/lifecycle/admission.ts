@@ -36,7 +36,7 @@ export function requireMemory(memoryMib: number, free: number): void {
   throw new ServiceError("insufficient_capacity", {
     detail: `The host has ${free} MiB free for guests; this sandbox needs ${need} MiB.`,
     details: { memory_mib_free: free },
-    hint: "Destroy a sandbox, or ask for less memory.",
+    hint: "Destroy a sandbox, or request less memory.",
     retryAfterSeconds: 5,
   });
 }

@@ -77,9 +77,10 @@ export async function hibernateAll(
     ...toSave.map((each) => one(each).catch((error: unknown) => leave(each.row, whyNot(error)))),
   ]);
   for (const outcome of outcomes) {
-    if (outcome.status === "rejected") deps.log.error("sandbox not noted", { error: describeError(outcome.reason) });
+    if (outcome.status === "rejected")
+      deps.log.error("failed to record the outcome of a sandbox", { error: describeError(outcome.reason) });
   }
-  deps.log.info("all sandboxes hibernate", { ...told });
+  deps.log.info("all sandboxes are hibernated", { ...told });
   return told;
 }
 
@@ -130,7 +131,7 @@ export async function save(
       const { sandbox_id, state: now } = supervisor.row;
       // Another operation was first: it hibernates, or has ended.
       if (!TO_SAVE.includes(now)) continue;
-      deps.log.warn("sandbox not saved", { sandbox_id, tries, error: describeError(error) });
+      deps.log.warn("failed to save a sandbox", { sandbox_id, tries, error: describeError(error) });
       const isFull = error instanceof ServiceError && error.code === "disk_full";
       if (tries >= TRIES || isFull || supervisor.isLeft) return saidOf(error);
     }
@@ -139,7 +140,7 @@ export async function save(
 
 async function leaveOut({ log, onEvent }: Deps, supervisor: Supervisor, why: string): Promise<void> {
   const { sandbox_id } = supervisor.row;
-  log.warn("sandbox not saved before the host's shutdown", { sandbox_id, error: why });
+  log.warn("failed to save a sandbox before the host's shutdown", { sandbox_id, error: why });
   const message = `The sandbox was not saved when its host was shut down: ${why.replace(/\.$/, "")}.`;
   const row = await supervisor.changeBy(({ state }) =>
     TO_SAVE.includes(state) ? { status_reason: NOT_SAVED, status_message: message.slice(0, 1000) } : {},

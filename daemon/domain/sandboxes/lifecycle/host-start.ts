@@ -46,7 +46,7 @@ export class HostStart {
   /** Resumes the eligible ones of `rows`, as the previous daemon left them. Resolves once each has resumed or failed, or after `mostMs`. */
   async resume(rows: readonly SandboxRow[], mostMs = MAX_MS): Promise<void> {
     const meant = rows.filter(isMeant);
-    if (meant.length > 0) this.#deps.log.info("resuming what was saved", { sandboxes: meant.length });
+    if (meant.length > 0) this.#deps.log.info("resuming saved sandboxes", { sandboxes: meant.length });
     const late = Promise.withResolvers<void>();
     const timer = startTimer(late.resolve, mostMs);
     await Promise.race([Promise.all(meant.map((row) => this.#begin(row))), late.promise]);
@@ -71,7 +71,7 @@ export class HostStart {
     const done = this.#gate
       .through(org_id, () => this.#one(row), this.#over.signal)
       .catch((error: unknown) =>
-        this.#deps.log.warn("sandbox not resumed", { sandbox_id, error: describeError(error) }),
+        this.#deps.log.warn("failed to resume a sandbox", { sandbox_id, error: describeError(error) }),
       )
       .finally(() => this.#underWay.delete(sandbox_id));
     this.#underWay.set(sandbox_id, done);

@@ -17,7 +17,7 @@ export function lifecycleRules({ idle_timeout_seconds, lifecycle }: Asked): Rule
     {
       field: "lifecycle.idle_after_seconds",
       code: "conflicting_fields",
-      message: "lifecycle.idle_after_seconds and idle_timeout_seconds are the same: send one of them.",
+      message: "lifecycle.idle_after_seconds and idle_timeout_seconds are the same setting: send only one of them.",
       problem: "conflicting_fields",
     },
   ];

@@ -132,7 +132,7 @@ class PastError extends ServiceError {
   constructor({ agent_id, state }: SandboxRow, verb: VerbName, wanted: SandboxState) {
     const details = { state, allowed_states: sourcesOf(verb, wanted) };
     super("invalid_state", {
-      detail: `Sandbox ${agent_id} is ${state} and cannot become ${wanted} any more.`,
+      detail: `Sandbox ${agent_id} is ${state} and can no longer become ${wanted}.`,
       details,
     });
   }

@@ -61,12 +61,12 @@ export class Quarantine {
     const { sandbox_id, org_id } = row;
     const crashes = (await this.#crashes).get(sandbox_id) ?? 0;
     if (crashes >= MAX_CRASHES) {
-      throw new QuarantineError(`taking it over crashed the service ${crashes} times`);
+      throw new QuarantineError(`adopting it crashed the service ${crashes} times`);
     }
     if (crashes === 0) return await this.#noted(sandbox_id, work, this.#timesMs.together, () => {});
     const begun = Promise.withResolvers<{ done: Promise<T> }>();
     const turn = async () => {
-      this.#deps.log.warn("sandbox taken over alone, after a crash", { sandbox_id, crashes });
+      this.#deps.log.warn("adopting a sandbox separately after a crash", { sandbox_id, crashes });
       const over = Promise.withResolvers<void>();
       begun.resolve({ done: this.#inTurn(sandbox_id, work, over.resolve) });
       await over.promise;
@@ -93,7 +93,7 @@ export class Quarantine {
   /** The next turn starts once the database has the note: a crash by the next guest is then not attributed to this one. */
   async #passOver(sandbox_id: Adopted["sandbox_id"]): Promise<void> {
     const { log } = this.#deps;
-    log.warn("sandbox not taken over in its turn, others go on", { sandbox_id });
+    log.warn("adoption of a sandbox is late; continuing with the others", { sandbox_id });
     await this.#note(sandbox_id, noteLateAdoption);
     // A stopping daemon adopts no more guests.
     if (this.#over.signal.aborted) await new Promise<never>(() => {});
@@ -125,6 +125,6 @@ export class Quarantine {
     const { database, log } = this.#deps;
     await database
       .commit((queries) => write(queries, sandbox_id))
-      .catch((error: unknown) => log.warn("adoption not noted", { sandbox_id, error: describeError(error) }));
+      .catch((error: unknown) => log.warn("failed to record an adoption", { sandbox_id, error: describeError(error) }));
   }
 }

@@ -58,6 +58,6 @@ export function takeUp(
     }
   };
   work().catch((error: unknown) =>
-    deps.log.error("sandbox not recovered", { sandbox_id: row.sandbox_id, error: describeError(error) }),
+    deps.log.error("failed to recover a sandbox", { sandbox_id: row.sandbox_id, error: describeError(error) }),
   );
 }

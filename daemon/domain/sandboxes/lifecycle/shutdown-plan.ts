@@ -58,7 +58,7 @@ function candidateOf(row: SandboxRow, recorded: GuestRecord | null): Candidate {
   return {
     row,
     needs_bytes: savedBytes(recorded, row.memory_mib),
-    unsavable: isLeft ? "it is not taken over yet" : whyIneligible(recorded, recorded.virtiofsd !== null),
+    unsavable: isLeft ? "it is not adopted yet" : whyIneligible(recorded, recorded.virtiofsd !== null),
   };
 }
 

@@ -160,13 +160,13 @@ export class Supervisor {
         await this.#settle(paused);
         await this.#row.found();
         this.#watch(guest, over);
-        this.#deps.log.info("sandbox taken over", { sandbox_id: this.row.sandbox_id, paused });
+        this.#deps.log.info("adopted a sandbox", { sandbox_id: this.row.sandbox_id, paused });
       } catch (error) {
         if (this.#isGoing) return;
         this.#isLeft = error instanceof ServiceError && error.code === "not_ready";
         if (this.#isLeft) return await this.#leave(describeError(error));
         if (error instanceof QuarantineError) {
-          const put = "The sandbox is put aside, and its virtual machine ended:";
+          const put = "The sandbox is quarantined, and its virtual machine was ended:";
           return await this.#ending.lose("vmm_crash", QUARANTINED, `${put} ${error.message}. Its drive is untouched.`);
         }
         const cause = error instanceof NonsenseError ? "vmm_crash" : "host_restart";
@@ -293,7 +293,7 @@ export class Supervisor {
       return new ServiceError("invalid_state", {
         detail,
         details: { state: this.row.state, reason: "not_savable" },
-        hint: "Create it anew: what is in its way stays as long as it does.",
+        hint: "Destroy and recreate the sandbox; the cause cannot be removed while it exists.",
         cause: error,
       });
     }
@@ -397,7 +397,7 @@ export class Supervisor {
     const { state, status_reason } = this.row;
     if (state !== "hibernating" && state !== "hibernated" && state !== "resuming") return false;
     if (!isSaved(this.#deps.paths)) {
-      if (state === "hibernated") throw new Error("what was saved of it is gone");
+      if (state === "hibernated") throw new Error("its saved state is gone");
       await forgetSaved(this.#deps.paths);
       return false;
     }
@@ -455,7 +455,7 @@ export class Supervisor {
       const { status_reason, status_message } = this.row;
       const isAsleep = before === "hibernated";
       if (!isAsleep) this.#guestFor("rollback");
-      const message = "The sandbox is being turned back.";
+      const message = "The sandbox is being rolled back.";
       await this.#row.become("rollback", "resuming", "rollback", message, {}, (queries) =>
         this.#admit(queries, isAsleep ? admit : undefined),
       );
@@ -466,13 +466,13 @@ export class Supervisor {
         if (this.#isGoing) throw beingDestroyed(this.row);
         this.guest?.shortener.begin();
         await this.#row.become("rollback", before, status_reason, status_message);
-        const detail = `The sandbox was not turned back: ${toldOf(error)}.`;
+        const detail = `The sandbox was not rolled back: ${toldOf(error)}.`;
         throw error instanceof ServiceError ? error : this.#saveError(error, detail);
       }
       // From here on its state is that of the snapshot, even if a later step fails.
       for (const end of [() => this.#ending.leave(), onEnded]) {
         await end().catch((error: unknown) =>
-          this.#deps.log.error("what was before a rollback has not ended", {
+          this.#deps.log.error("failed to end the state from before a rollback", {
             sandbox_id: this.row.sandbox_id,
             error: describeError(error),
           }),
@@ -507,7 +507,7 @@ export class Supervisor {
   }
 
   async #leave(why: string): Promise<void> {
-    this.#deps.log.warn("sandbox not taken over yet", { sandbox_id: this.row.sandbox_id, error: why });
+    this.#deps.log.warn("failed to adopt a sandbox; will retry", { sandbox_id: this.row.sandbox_id, error: why });
     await this.#row.write(() => (this.#isGoing ? {} : leftChange(this.row, toldOf(why))));
   }
 
@@ -525,7 +525,7 @@ export class Supervisor {
   async #failToStart(error: unknown): Promise<void> {
     const stage = error instanceof StepError ? error.step : "start";
     const message = toldOf(error instanceof StepError ? error.cause : error);
-    this.#deps.log.warn("sandbox did not start", { sandbox_id: this.row.sandbox_id, error: describeError(error) });
+    this.#deps.log.warn("failed to start a sandbox", { sandbox_id: this.row.sandbox_id, error: describeError(error) });
     await this.#ending.lose("vmm_crash", `${stage}_failed`, `The sandbox did not start: ${message}`, {
       create_wall_ms: Math.round(monotonicMs() - this.#createdAt),
     });
@@ -542,7 +542,7 @@ export class Supervisor {
           await this.#ending.failNow(
             guest,
             "guest_panic",
-            `The guest's agent was silent for ${AGENT_LOST_MS / 1000} s.`,
+            `The guest's agent did not respond for ${AGENT_LOST_MS / 1000} s.`,
           );
         }),
       stalled: (stands) =>
@@ -572,7 +572,7 @@ export class Supervisor {
   /** If it cannot be written now, because the disk is full, the reconciler finds it. */
   #notice(work: () => Promise<void>): void {
     this.#work.put(work).catch((error: unknown) =>
-      this.#deps.log.error("sandbox's end not noted", {
+      this.#deps.log.error("failed to record the end of a sandbox", {
         sandbox_id: this.row.sandbox_id,
         error: describeError(error),
       }),

@@ -122,7 +122,7 @@ export function makeSupervisors(
       await supervisor.destroy(cause);
       deps.onEvent("sandbox.destroyed", supervisor.row, { reason: cause }, "success");
     } catch (error) {
-      deps.log.error("sandbox not destroyed", { sandbox_id: sandboxId, error: describeError(error) });
+      deps.log.error("failed to destroy a sandbox", { sandbox_id: sandboxId, error: describeError(error) });
     }
   };
 
@@ -352,8 +352,8 @@ export function makeSupervisors(
     requireUnheld: (roomUid) => {
       if (!held.has(roomUid)) return;
       throw new ServiceError("invalid_state", {
-        detail: "The room is just being saved as a whole, or turned back: no sandbox begins in it now.",
-        hint: "Try again once that is done.",
+        detail: "The room is being checkpointed or restored: no sandbox can start in it now.",
+        hint: "Retry once that is done.",
         retryAfterSeconds: 5,
       });
     },
@@ -378,14 +378,14 @@ export function makeSupervisors(
         guest
           .changeRun((machine) => machine.unstall())
           .catch((error: unknown) => {
-            deps.log.warn("guest not resumed", { sandbox_id: row.sandbox_id, error: String(error) });
+            deps.log.warn("failed to resume a guest", { sandbox_id: row.sandbox_id, error: String(error) });
           });
       }
     },
     boundLogs: () => {
       for (const { row } of all.values()) {
         if (!HAVE_GUESTS.includes(row.state) || !boundLog(deps.paths.sandbox(row.sandbox_id).vmm_log)) continue;
-        deps.log.warn("vmm.log was too large and is emptied", { sandbox_id: row.sandbox_id });
+        deps.log.warn("truncated vmm.log, which was too large", { sandbox_id: row.sandbox_id });
       }
     },
     stop: () => {

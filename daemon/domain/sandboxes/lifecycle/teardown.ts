@@ -106,7 +106,10 @@ export class Teardown {
   /** Processes that do not end now are retried by `free`. */
   async endProcesses(): Promise<void> {
     await endProcesses(this.#deps.paths).catch((error: unknown) =>
-      this.#deps.log.warn("processes not ended", { sandbox_id: this.#row.row.sandbox_id, error: describeError(error) }),
+      this.#deps.log.warn("failed to end processes", {
+        sandbox_id: this.#row.row.sandbox_id,
+        error: describeError(error),
+      }),
     );
   }
 
@@ -115,7 +118,10 @@ export class Teardown {
       await this.#endGuest();
       return true;
     } catch (error) {
-      this.#deps.log.error("sandbox not freed", { sandbox_id: this.#row.row.sandbox_id, error: describeError(error) });
+      this.#deps.log.error("failed to free a sandbox", {
+        sandbox_id: this.#row.row.sandbox_id,
+        error: describeError(error),
+      });
       return false;
     }
   }

@@ -96,7 +96,7 @@ export class Waking {
     try {
       for (const sandboxId of wokenByMessages(this.#deps.database.queries)) this.message(sandboxId);
     } catch (error) {
-      this.#deps.log.error("messages that wake were not looked for", { error: describeError(error) });
+      this.#deps.log.error("failed to find messages that wake sandboxes", { error: describeError(error) });
     }
   }
 
@@ -192,7 +192,7 @@ export class Waking {
   #tellUnwoken(row: SandboxRow, error: unknown): void {
     const { sandbox_id } = row;
     const error_code = error instanceof ServiceError ? error.code : "internal";
-    this.#deps.log.warn("sandbox not woken by a message", { sandbox_id, error: describeError(error) });
+    this.#deps.log.warn("failed to wake a sandbox for a message", { sandbox_id, error: describeError(error) });
     this.#deps.onEvent("sandbox.resume", row, { reason: "message", error_code }, "error");
   }
 }

@@ -12,7 +12,7 @@ const ENDINGS = {
   power_off: { cause: "user_requested", message: "The guest powered itself off" },
   out_of_memory: { cause: "oom", message: "The host killed a process of the virtual machine at its memory limit" },
   oom: { cause: "oom", message: "The host ran out of memory and killed the virtual machine" },
-  nonsense: { cause: "vmm_crash", message: "The virtual machine's monitor talked nonsense, so it was ended" },
+  nonsense: { cause: "vmm_crash", message: "The virtual machine violated the monitor protocol and was ended" },
   crash: { cause: "vmm_crash", message: "The virtual machine ended unexpectedly" },
 } as const satisfies Record<string, { cause: ExitCause; message: string }>;
 

@@ -79,6 +79,6 @@ function notSaved({ agent_id }: SandboxRow, why: string): ServiceError {
   return new ServiceError("invalid_state", {
     detail: `Sandbox ${agent_id} was not saved: ${why.replace(/\.$/, "")}. The room stays where it is.`,
     details: { agents: [agent_id] },
-    hint: "Try again, or say force: then such a sandbox is ended.",
+    hint: "Retry, or pass force: then such a sandbox ends.",
   });
 }

@@ -52,7 +52,9 @@ export function putSandboxes(
   const isItsOwn = (row: Whose) => row.room_uid === roomUid && row.org_id === org_id;
   const ids = new Set<string>(carried.map(({ sandbox_id }) => sandbox_id));
   if (![...carried, ...snapshots, ...ports].every(isItsOwn) || !ports.every(({ sandbox_id }) => ids.has(sandbox_id)))
-    throw new ServiceError("invalid_state", { detail: "What came with the room is another room's." });
+    throw new ServiceError("invalid_state", {
+      detail: "The sandboxes, snapshots or ports that arrived with the room belong to another room.",
+    });
   forgetEnded(queries, roomUid);
   putRows(queries, sandboxes, roomUid, ended, { cid_held: () => 0 });
   for (const row of carried) {
@@ -71,7 +73,7 @@ function endingOf(row: SandboxRow): SandboxRow {
     ...{ state: "destroying", exit_cause: "host_evacuated", exit_at: moment, last_transition_at: moment },
     ...{
       status_reason: "host_evacuated",
-      status_message: "Its room moved to a host that cannot have it.",
+      status_message: "Its room moved to a host that cannot run it.",
       cid_held: false,
     },
   };

@@ -48,7 +48,7 @@ export function makeFork(
       ...agents.flatMap(({ agent_id }, at) => {
         if (agents.findIndex((other) => other.agent_id === agent_id) === at) return [];
         const field = `agents[${at}].agent_id`;
-        return [{ field, code: "conflicting_fields", message: `${field} is there twice.` }];
+        return [{ field, code: "conflicting_fields", message: `${field} is given twice.` }];
       }),
     ],
     run: async (call, input, { room, row }) => {

@@ -65,7 +65,7 @@ export function makeSnapshots(
       await remove(row);
       deps.onEvent("snapshot.expired", row, { snapshot_id: row.snapshot_id }, "success");
     } catch (error) {
-      deps.log.warn("snapshot not deleted", { snapshot_id: row.snapshot_id, error: describeError(error) });
+      deps.log.warn("failed to delete a snapshot", { snapshot_id: row.snapshot_id, error: describeError(error) });
       expiries.setIn(row.snapshot_id, AGAIN_MS);
     }
   };
@@ -82,7 +82,7 @@ export function makeSnapshots(
         await answering;
         await sweepSnapshots(deps.paths, deps.database.queries, places);
       };
-      sweep().catch((error: unknown) => deps.log.error("snapshots not swept", { error: describeError(error) }));
+      sweep().catch((error: unknown) => deps.log.error("failed to sweep snapshots", { error: describeError(error) }));
     },
     schedule: scheduleAll,
     forgetRoom: async (roomUid) => {
@@ -101,7 +101,7 @@ export function makeSnapshots(
 function requireAlone({ checkpoint_id }: SnapshotRow): void {
   if (checkpoint_id === null) return;
   throw new ServiceError("snapshot_in_use", {
-    detail: `The snapshot is part of checkpoint ${checkpoint_id}, and goes with it.`,
+    detail: `The snapshot is part of checkpoint ${checkpoint_id}, and is deleted with it.`,
     details: { used_by: [checkpoint_id] },
   });
 }

@@ -39,9 +39,9 @@ export class SnapshotPlaces {
   requireUnused(snapshotId: string): void {
     if (!this.isUsed(snapshotId)) return;
     throw new ServiceError("snapshot_in_use", {
-      detail: "A sandbox is just being made of the snapshot.",
-      details: { used_by: ["a sandbox that is being created, forked or turned back"] },
-      hint: "Try again once that is done.",
+      detail: "A sandbox is currently being created from the snapshot.",
+      details: { used_by: ["a sandbox that is being created, forked or rolled back"] },
+      hint: "Retry once that is done.",
       retryAfterSeconds: 5,
     });
   }

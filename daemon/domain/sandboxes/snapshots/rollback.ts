@@ -60,9 +60,9 @@ function requireFits(row: SandboxRow, snapshot: SnapshotRow): void {
     new ServiceError("snapshot_incompatible", {
       detail,
       details: { differs },
-      hint: "Create a sandbox of the snapshot instead.",
+      hint: "Create a sandbox from the snapshot instead.",
     });
-  if (snapshot.mode !== "full") throw refuse("mode", "The snapshot is of a disk alone, from which sandboxes boot.");
+  if (snapshot.mode !== "full") throw refuse("mode", "The snapshot has only a disk, from which sandboxes boot.");
   if (snapshot.template_digest !== row.template_digest) {
     throw refuse(
       "template",

@@ -63,7 +63,7 @@ export async function takeSnapshot(
 /** The sandbox's next snapshot comes after this one. */
 export async function noteParent({ log }: SandboxDeps, supervisor: Supervisor, snapshot_id: SnapshotId): Promise<void> {
   await supervisor.change({ snapshot_id }).catch((error: unknown) =>
-    log.warn("snapshot not noted as its sandbox's last", {
+    log.warn("failed to record a snapshot as its sandbox's last", {
       ...{ snapshot_id, sandbox_id: supervisor.row.sandbox_id, error: describeError(error) },
     }),
   );
@@ -176,7 +176,7 @@ function requireCap({ quota }: SandboxDeps, orgId: OrgId, used: number, more: nu
   const { hard_cap_bytes } = quota.capsOf(orgId).drive;
   if (used + more <= hard_cap_bytes) return;
   throw new ServiceError("quota_exceeded", {
-    detail: `The organization's drives and snapshots take ${used} bytes, and this may need ${more} more; its plan's cap is ${hard_cap_bytes}.`,
+    detail: `The organization's drives and snapshots take ${used} bytes, and the call may need ${more} more; its plan's cap is ${hard_cap_bytes}.`,
     details: { limit: "drive_bytes", used, cap: hard_cap_bytes },
     hint: "Delete snapshots (roomd snapshot delete) or files of drives.",
   });
@@ -186,7 +186,7 @@ function requireCap({ quota }: SandboxDeps, orgId: OrgId, used: number, more: nu
 function requireCount(held: number, more: number): void {
   if (held + more <= MAX_SNAPSHOTS) return;
   throw new ServiceError("quota_exceeded", {
-    detail: `The room has ${held} of the ${MAX_SNAPSHOTS} snapshots that a room may have, and this makes ${more} more.`,
+    detail: `The room has ${held} of the ${MAX_SNAPSHOTS} snapshots that a room may have, and the call adds ${more}.`,
     details: { limit: "snapshots", used: held, cap: MAX_SNAPSHOTS },
     hint: "Delete one first (roomd snapshot delete).",
   });

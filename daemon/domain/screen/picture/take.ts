@@ -62,7 +62,7 @@ export function isRefusal(error: unknown): boolean {
 }
 
 function tooLarge(bytes: number): ServiceError {
-  const message = `The picture would have ${bytes} bytes, which is more than ${MAX_PICTURE_BYTES}. Ask for a smaller width.`;
+  const message = `The picture would have ${bytes} bytes, which is more than ${MAX_PICTURE_BYTES}. Request a smaller width.`;
   return new ServiceError("validation_failed", {
     detail: message,
     errors: [{ field: "width", code: "out_of_range", message }],

@@ -109,7 +109,7 @@ export class Films {
       if (!done) return value;
       const { exit_code } = await command.ended;
       if (exit_code === 0) return null;
-      throw new Error(`the film was not made: ${exit_code}, ${await said}`);
+      throw new Error(`the conversion failed: ${exit_code}, ${await said}`);
     };
     let leftMs = UNTAKEN_MS + TAKEN_TIMES_ITS_LENGTH * duration_ms;
     let offeredAt = monotonicMs();
@@ -130,7 +130,7 @@ export class Films {
             controller.close();
           } catch (error) {
             const reason = ends.aborted ? ends.reason : error;
-            this.#log.warn("film not made", { recording_id, error: describeError(reason) });
+            this.#log.warn("failed to convert a recording", { recording_id, error: describeError(reason) });
             controller.error(reason);
           }
           stopTimer(untaken);

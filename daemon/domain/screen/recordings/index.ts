@@ -71,7 +71,7 @@ export function recordingOperations({ sandboxes }: ScreenDeps, recordings: Recor
         if (record.state === "recording") {
           await file[Symbol.asyncDispose]();
           throw new ServiceError("invalid_state", {
-            detail: `Recording ${recording_id} goes on.`,
+            detail: `Recording ${recording_id} is still running.`,
             details: { state: record.state, allowed_states: ["ended"] },
             hint: "Stop it first.",
           });

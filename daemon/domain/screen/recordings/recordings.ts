@@ -44,7 +44,9 @@ export class Recordings {
   readonly #ofOrgs = new ConcurrencyLimit(
     MAX_RECORDERS_OF_ORG,
     () =>
-      new ServiceError("insufficient_capacity", { detail: `${MAX_RECORDERS_OF_ORG} screens are recorded already.` }),
+      new ServiceError("insufficient_capacity", {
+        detail: `${MAX_RECORDERS_OF_ORG} screens are already being recorded.`,
+      }),
   );
 
   constructor(deps: ScreenDeps) {
@@ -150,7 +152,7 @@ export class Recordings {
         if (written[0].status === "rejected" && errnoOf(written[0].reason) !== "ENOENT") throw written[0].reason;
       })
       .catch((error: unknown) =>
-        this.#deps.log.error("the end of a recording was not written", { sandbox_id, error: describeError(error) }),
+        this.#deps.log.error("failed to write the end of a recording", { sandbox_id, error: describeError(error) }),
       );
     const live = { kept, recorder, settled };
     this.#live.set(sandbox_id, { org_id: row.org_id, live });
@@ -192,7 +194,7 @@ export class Recordings {
     }
     if (bytes <= MAX_RECORDINGS_BYTES) return;
     throw new ServiceError("insufficient_capacity", {
-      detail: `The organization's recordings could come to ${(bytes / GIB).toFixed(1)} GiB; it keeps ${MAX_RECORDINGS_BYTES / GIB} GiB.`,
+      detail: `The organization's recordings could total ${(bytes / GIB).toFixed(1)} GiB; it keeps ${MAX_RECORDINGS_BYTES / GIB} GiB.`,
       hint,
     });
   }
@@ -200,7 +202,7 @@ export class Recordings {
   #isRecorded(sandboxId: string): ServiceError {
     const recording_id = this.#live.get(sandboxId)?.live?.kept.recording_id;
     return new ServiceError("already_exists", {
-      detail: `This screen is being recorded already${recording_id === undefined ? "" : `, as ${recording_id}`}.`,
+      detail: `The screen is already being recorded${recording_id === undefined ? "" : `, as ${recording_id}`}.`,
       ...(recording_id === undefined ? {} : { details: { recording_id } }),
       hint: "Stop that recording first.",
     });

@@ -140,7 +140,7 @@ export class ClientFilter {
 
   /** Without the extension the server would send copied text, despite the earlier declaration. */
   #endEncodings(): void {
-    if (!this.#isExtended) throw new RfbError(`a viewer that only looks must name encoding ${EXTENDED_CLIPBOARD}`);
+    if (!this.#isExtended) throw new RfbError(`a view-only viewer must request encoding ${EXTENDED_CLIPBOARD}`);
     this.#step = "messages";
   }
 
@@ -182,5 +182,5 @@ function atMost(most: number, count: number): number {
 }
 
 function never(type: string): never {
-  throw new RfbError(`message ${type} is none that a viewer may send`);
+  throw new RfbError(`viewers may not send messages of type ${type}`);
 }

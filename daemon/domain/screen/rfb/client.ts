@@ -244,7 +244,7 @@ export class RfbClient {
     if (this.#progress.value.over) return;
     for (const message of messages) this.#unwrittenBytes += message.byteLength;
     if (this.#unwrittenBytes > MAX_UNWRITTEN_BYTES) {
-      this.#fail(new RfbError("the server does not read what it is sent"));
+      this.#fail(new RfbError("the server does not read its input"));
       return;
     }
     this.#unwritten.push(...messages);

@@ -94,7 +94,7 @@ export class Decoder {
     } else if (encoding === Encoding.desktopSize) {
       this.#resize(rectangle, update);
     } else {
-      throw new RfbError(`encoding ${encoding} was not asked for`);
+      throw new RfbError(`encoding ${encoding} was not requested`);
     }
   }
 

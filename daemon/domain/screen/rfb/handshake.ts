@@ -12,15 +12,15 @@ export async function shakeHands(
 ): Promise<{ width: number; height: number }> {
   const version = (await reader.bytes(VERSION_LINE.length)).toString("latin1");
   const [, major, minor] = /^RFB (\d{3})\.(\d{3})\n$/.exec(version) ?? [];
-  if (major === undefined) throw new RfbError("what listens is no RFB server");
+  if (major === undefined) throw new RfbError("the listening server is not an RFB server");
   if (Number(major) !== 3 || Number(minor) < 8) throw new RfbError("the server does not speak RFB 3.8");
   await write(Buffer.from(VERSION_LINE, "latin1"));
   const count = await reader.u8();
-  if (count === 0) throw new RfbError(`the server refuses: ${await readText(reader)}`);
+  if (count === 0) throw new RfbError(`the server rejected the connection: ${await readText(reader)}`);
   if (count > MAX_SECURITY_TYPES) throw new RfbError(`the server has ${count} types of security`);
-  if (!(await reader.bytes(count)).includes(SECURITY_NONE)) throw new RfbError("the server wants a password");
+  if (!(await reader.bytes(count)).includes(SECURITY_NONE)) throw new RfbError("the server requires a password");
   await write(Uint8Array.of(SECURITY_NONE));
-  if ((await reader.u32()) !== 0) throw new RfbError(`the server refuses: ${await readText(reader)}`);
+  if ((await reader.u32()) !== 0) throw new RfbError(`the server rejected the connection: ${await readText(reader)}`);
   // Shared: other clients stay connected.
   await write(Uint8Array.of(1));
   const width = await reader.u16();

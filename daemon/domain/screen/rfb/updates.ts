@@ -57,7 +57,7 @@ export class Updates {
     else if (encoding === RECORDED.desktopSize) {
       requireSize(width, height);
       update.size = { width, height };
-    } else throw new RfbError(`encoding ${encoding} was not asked for`);
+    } else throw new RfbError(`encoding ${encoding} was not requested`);
   }
 
   async #take(update: RawUpdate, count: number): Promise<Buffer> {

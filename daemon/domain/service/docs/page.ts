@@ -90,18 +90,18 @@ ${groupOf(
 </nav>
 <main id="top">
 <h1>${info.title} API <small>${info.version}</small></h1>
-<p>${info.description} This page is made from <a href="/v1/openapi.json">the OpenAPI document</a>.</p>
-<h2>Where to begin</h2>
-<p>A <em>room</em> holds one run. In it each <em>agent</em> can have a <em>sandbox</em>, a virtual machine of its own. All of them share
-the room's <em>drive</em>, which is <code>/mnt/drive</code> in each, and send each other <em>messages</em>.</p>
+<p>${info.description} This page is generated from <a href="/v1/openapi.json">the OpenAPI document</a>.</p>
+<h2>Getting started</h2>
+<p>A <em>room</em> holds one run. In it each <em>agent</em> can have a <em>sandbox</em>, a separate virtual machine. All of them share
+the room's <em>drive</em>, which is <code>/mnt/drive</code> in each, and exchange <em>messages</em>.</p>
 <ol>${FIRST_STEPS.map(([id, what]) => html`<li><a href="#${id}">${what}</a></li>`)}</ol>
-<p>Every call that is not marked open needs the header <code>Authorization: Bearer key-…</code>. In the examples
-<code>ROOMD_URL</code> is this service and <code>ROOMD_API_KEY</code> a key, which <code>roomd key create</code> on the host makes. Where
-there is a GET there is a HEAD. An <a href="#header-Idempotency-Key">Idempotency-Key</a> makes a POST safe to retry. Errors
+<p>Every call not marked open needs the header <code>Authorization: Bearer key-…</code>. In the examples
+<code>ROOMD_URL</code> is this service and <code>ROOMD_API_KEY</code> a key, which <code>roomd key create</code> on the host creates. Every
+GET also works as HEAD. An <a href="#header-Idempotency-Key">Idempotency-Key</a> makes a POST safe to retry. Errors
 are <code>${PROBLEM_TYPE}</code>; <a href="#errors">their codes</a> and <a href="#headers">all headers</a> are at the end. Ignore fields
-of an answer that you do not know: more may be added at any time.</p>
-<h2>Clients of MCP</h2>
-<p>Models use the same by MCP: Streamable HTTP at <code>/mcp</code>, where a client signs in by the browser or comes with the same header; at
+of an answer that you do not know: fields may be added at any time.</p>
+<h2>MCP clients</h2>
+<p>Models use the same operations through MCP: Streamable HTTP at <code>/mcp</code>, with a sign-in in the browser or the same header; at
 <code>/mcp/key</code> with the header alone; or <code>roomd mcp</code> on standard input and output.</p>
 ${clientWays(url).map(
   ({ client, signsIn, hasKey }) => html`<details><summary>${client}</summary>

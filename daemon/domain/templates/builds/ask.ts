@@ -65,12 +65,12 @@ function admit({ templates, most }: BuildsDeps, queries: Queries, { org_id, temp
     throw new ServiceError("already_exists", {
       detail: `Template ${template_id} is being built.`,
       details: { build_id: same.build_id },
-      hint: "Follow that build, or end it first.",
+      hint: "Follow the running build, or end it first.",
     });
   }
   if (unfinished.length >= MAX_BUILDS) {
     throw new ServiceError("quota_exceeded", {
-      detail: `${MAX_BUILDS} builds of the organization are not done yet, which is the maximum.`,
+      detail: `${MAX_BUILDS} builds of the organization are in progress, which is the maximum.`,
       details: { limit: "template_builds", used: unfinished.length, cap: MAX_BUILDS },
       hint: "Wait until one of them has ended.",
     });
@@ -104,12 +104,12 @@ async function rootRules(
   const broken: RuleBreak[] = [];
   if (from.context !== undefined) {
     if (root !== "dockerfile")
-      broken.push({ field: "from.context", code: "not_allowed", message: "from.context is of a Dockerfile." });
+      broken.push({ field: "from.context", code: "not_allowed", message: "from.context requires from.dockerfile." });
     else if (!isBase64(from.context))
       broken.push({ field: "from.context", code: "invalid_base64", message: "from.context is not base64." });
   }
   if (build_args !== undefined && root !== "dockerfile")
-    broken.push({ field: "build_args", code: "not_allowed", message: "build_args are of a Dockerfile." });
+    broken.push({ field: "build_args", code: "not_allowed", message: "build_args require from.dockerfile." });
   const field = root === "recipe" ? "from.recipe.from" : `from.${root}`;
   let reference = from.image ?? from.recipe?.from;
   if (from.dockerfile !== undefined) {
@@ -153,9 +153,9 @@ function isBase64(text: string): boolean {
 function useRules({ from = {}, start, ready, egress_allowlist, default_memory_mib, min_memory_mib }: Partial<Input>) {
   const broken: RuleBreak[] = [];
   if (ready !== undefined && start === undefined)
-    broken.push({ field: "ready", code: "not_allowed", message: "ready is of what start begins." });
+    broken.push({ field: "ready", code: "not_allowed", message: "ready requires start." });
   if (egress_allowlist !== undefined && from.image !== undefined) {
-    const message = "egress_allowlist is of steps, and an image alone has none.";
+    const message = "egress_allowlist applies to steps, and an image alone has none.";
     broken.push({ field: "egress_allowlist", code: "not_allowed", message });
   }
   if (default_memory_mib !== undefined && default_memory_mib < (min_memory_mib ?? MIN_MIB)) {

@@ -40,8 +40,8 @@ export function makeOrgTemplates(deps: BuildsDeps) {
         if (template?.owner === caller.org_id) return template;
         throw new ServiceError("template_not_found", {
           inPath: true,
-          detail: `The organization has no template ${template_id} of its own.`,
-          ...(template && { hint: "It is the host's: its operator removes it, by `roomd template remove`." }),
+          detail: `The organization has no custom template ${template_id}.`,
+          ...(template && { hint: "It belongs to the host: the operator can remove it with `roomd template remove`." }),
         });
       },
       run: async ({ caller, audit }, _input, { record: { template_id } }) => {

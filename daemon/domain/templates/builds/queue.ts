@@ -177,11 +177,11 @@ export class Builds {
       const stopWatching = this.#watch(live);
       await carryOut(live.order, hear, live.over.signal).finally(stopWatching);
       await this.#lookAtSoft(org_id, before).catch((error: unknown) =>
-        log.warn("an organization's templates were not measured", { org_id, error: describeError(error) }),
+        log.warn("failed to measure an organization's templates", { org_id, error: describeError(error) }),
       );
     } catch (error) {
       if (!live.over.signal.aborted) {
-        log.error("a build of a template broke off", { build_id: live.row.build_id, error: describeError(error) });
+        log.error("failed to build a template", { build_id: live.row.build_id, error: describeError(error) });
       }
     }
     stopTimer(deadline);
@@ -199,7 +199,7 @@ export class Builds {
         const has = "With this build the organization has at least";
         if (largest > caps.hard_cap) over.abort(failureOf(templatesExceeded(largest, caps, has)));
       } catch (error) {
-        log.warn("what a build takes was not measured", { build_id, error: describeError(error) });
+        log.warn("failed to measure the size of a build", { build_id, error: describeError(error) });
       }
     });
   }
@@ -219,7 +219,7 @@ export class Builds {
     const last_seq = live.row.last_seq + 1;
     const state = "stage" in message ? message.stage : null;
     const whole = "line" in message ? message.line.slice(0, LINE_CHARACTERS) : null;
-    const line = live.lines > MAX_LINES && whole !== null ? "what it says from here on is not kept" : whole;
+    const line = live.lines > MAX_LINES && whole !== null ? "later output is not stored" : whole;
     live.row = { ...live.row, last_seq, ...(state && { state }) };
     const event: BuildEventRow = { build_id, seq: last_seq, at: now(), state, line };
     const { database, log } = this.#deps;
@@ -229,7 +229,7 @@ export class Builds {
         if (state) updateBuild(queries, build_id, { state });
       });
     } catch (error) {
-      log.warn("a line of a build was not kept", { build_id, error: describeError(error) });
+      log.warn("failed to store a line of a build", { build_id, error: describeError(error) });
     }
     this.#ring(build_id);
   }
@@ -240,7 +240,7 @@ export class Builds {
     } catch (error) {
       // The next daemon will mark it as failed.
       const { log } = this.#deps;
-      log.error("the end of a build was not written", { build_id: live.row.build_id, error: describeError(error) });
+      log.error("failed to write the end of a build", { build_id: live.row.build_id, error: describeError(error) });
     }
     this.#live.delete(live.row.build_id);
     this.#ring(live.row.build_id);
@@ -277,23 +277,23 @@ export class Builds {
 const failure = (detail: string, hint: string | null): BuildFailure => ({
   ...{ code: "build_failed", detail, hint, details: {} },
 });
-const ENDED = failure("It was ended before it was ready.", null);
-const RESTARTED = failure("The service was restarted while it was being built.", "Ask for it again.");
+const ENDED = failure("The build was ended before the template was ready.", null);
+const RESTARTED = failure("The service was restarted while the template was being built.", "Start the build again.");
 const BROKEN = failure(
-  "The process that built it has ended.",
-  "Ask for it again; the host's operator finds why in the log.",
+  "The process of the build has ended.",
+  "Start the build again; the host's operator finds the reason in the log.",
 );
 
 const tookTooLong = (seconds: number) =>
   failure(
-    `It was not ready after ${seconds} seconds, which is the most that a build may take on this host.`,
+    `The template was not ready after ${seconds} seconds, the maximum for a build on this host.`,
     "Split the build, or use an image with more preinstalled; the host's operator can raise limits.template_build.",
   );
 
 /** A build's error as its record has it. Inner text never leaves. */
 export function failureOf(error: unknown): BuildFailure {
   if (!(error instanceof ServiceError)) {
-    return { ...failure("It could not be built on this host.", BROKEN.hint), code: "internal" };
+    return { ...failure("The template could not be built on this host.", BROKEN.hint), code: "internal" };
   }
   const { detail = error.message, hint = null, details = {} } = error.options;
   return { code: error.code, detail, hint, details };

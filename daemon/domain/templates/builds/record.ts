@@ -16,7 +16,7 @@ export function requireWhole({ caller }: KeyCall): void {
   const bound = boundTo(caller);
   if (bound === null) return;
   throw new ServiceError("insufficient_scope", {
-    detail: `Templates are the whole organization's, and this key is bound to ${bound}.`,
+    detail: `Templates belong to the whole organization, and the key is bound to ${bound}.`,
     details: { required: "a key that is not bound" },
   });
 }

@@ -47,7 +47,7 @@ export async function archiveBeside(bytes: Uint8Array): Promise<Beside> {
     const facts = { mode: (header.mode ?? 0o644) & 0o7777, mtime: header.mtime ?? new Date(0) };
     if (header.type === "link") {
       const original = all.get(posix.resolve("/", header.linkname ?? "").slice(1));
-      if (original?.type !== "file") throw invalidRecipe([`context: ${path} is a link to what is not there`]);
+      if (original?.type !== "file") throw invalidRecipe([`context: ${path} is a link to a missing file`]);
       put(path, original);
     } else if (type !== undefined) put(path, { ...facts, type, content, linkname: header.linkname ?? "" });
   });
@@ -114,6 +114,6 @@ async function eachEntry(bytes: Uint8Array, take: (header: Header, content: Uint
     tar.destroy();
     await fed.catch(() => {});
     if (error instanceof Error && "code" in error && error.code === "validation_failed") throw error;
-    throw invalidRecipe(["context: it is no tar"]);
+    throw invalidRecipe(["context: it is not a tar archive"]);
   }
 }

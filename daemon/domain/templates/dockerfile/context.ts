@@ -100,7 +100,8 @@ export class Context {
     const within = posix.resolve("/", source).slice(1);
     const isPattern = /[*?[]/.test(within);
     const matches = isPattern ? this.#beside.matches(within) : this.#beside.facts(within) === null ? [] : [within];
-    if (matches.length === 0) throw invalidRecipe([`COPY ${source}: there is no such file beside the Dockerfile`]);
+    if (matches.length === 0)
+      throw invalidRecipe([`COPY ${source}: there is no such file in the Dockerfile's directory`]);
     if (!matches.every((path) => this.#beside.holds(path)))
       throw invalidRecipe([`COPY ${source}: it leads out of the context`]);
     return matches;
@@ -131,7 +132,7 @@ async function fill(
   };
   for (const { path, name } of entries) {
     const facts = beside.facts(path);
-    if (facts === null) throw invalidRecipe([`COPY ${name}: it is gone by now`]);
+    if (facts === null) throw invalidRecipe([`COPY ${name}: it has been removed`]);
     const owned = owner === null ? { uid: 0, gid: 0 } : idsOf(owner);
     const common = { name, mtime: facts.mtime, ...owned };
     if (facts.type === "symlink") put({ ...common, type: "symlink", linkname: beside.linkOf(path) });

@@ -40,7 +40,7 @@ function besideOf(root: string): Beside {
     },
     reading: async (work) => {
       using beneath = Beneath.open(root);
-      if (beneath.inode !== inode) throw invalidRecipe([`context: ${root} is another directory by now`]);
+      if (beneath.inode !== inode) throw invalidRecipe([`context: ${root} has been replaced by another directory`]);
       return await work((path) => {
         const file = beneath.file(toRaw(path), "read");
         const { size_bytes: size } = file.facts;
@@ -59,7 +59,7 @@ function ignoredIn(root: string): string {
   const path = join(root, IGNORE);
   const there = lstatSync(path, { throwIfNoEntry: false });
   if (!there) return "";
-  if (!there.isFile() || there.size > MAX_IGNORE_BYTES) throw invalidRecipe([`${IGNORE}: it is no file, or too large`]);
+  if (!there.isFile() || there.size > MAX_IGNORE_BYTES) throw invalidRecipe([`${IGNORE}: it is not a file, or too large`]);
   return readFileSync(path, "utf8");
 }
 

@@ -126,7 +126,7 @@ function envOf(text: string, reading: Reading): Record<string, string> {
   if (name !== undefined && rest !== undefined) return { [name]: wordOf(rest, reading) };
   const pairs = wordsOf(text, reading).map((word) => {
     const at = word.indexOf("=");
-    if (at < 1) throw new Unreadable(`has ${word.slice(0, 100)}, which is no NAME=VALUE`);
+    if (at < 1) throw new Unreadable(`has ${word.slice(0, 100)}, which is not NAME=VALUE`);
     return [word.slice(0, at), word.slice(at + 1)];
   });
   return Object.fromEntries(pairs);
@@ -145,7 +145,7 @@ function copyOf(
   const to = posix.resolve(cwd, said);
   const owner = chown === undefined ? null : wordOf(chown, { variables, expansion });
   if (owner !== null && !/^[\w.][\w.-]*(:[\w.][\w.-]*)?$/.test(owner)) throw new Unreadable("--chown names no user");
-  if (chmod !== undefined && !/^[0-7]{3,4}$/.test(chmod)) throw new Unreadable("--chmod is no octal number");
+  if (chmod !== undefined && !/^[0-7]{3,4}$/.test(chmod)) throw new Unreadable("--chmod is not an octal number");
   return {
     sources: [...sources],
     to: isDirectory && to !== "/" ? `${to}/` : to,

@@ -72,19 +72,19 @@ export function readDockerfile(text: string, args: Variables = {}): Dockerfile {
         ]),
       );
       if (/(^|\s)<<-?["']?[A-Za-z_]/.test(raw) && ["RUN", "COPY", "ADD"].includes(said))
-        refuse("with a here-document is not known here");
+        refuse("with a here-document is not supported");
       else if (said === "FROM") {
-        if (from !== null) refuse("a second time: stages are not known here");
+        if (from !== null) refuse("a second time: stages are not supported");
         from ??= fromOf(joined(raw, escaper), flags, { variables: { ...before, ...known(before, args) }, expansion });
       } else if (FOR_OTHERS.includes(said)) continue;
       else if (said === "ADD") {
         const sources = wordsOf(joined(raw, escaper), { variables: {}, expansion, escaper }).slice(0, -1);
         if (sources.some((source) => /^(\w+:\/\/|git@)/.test(source)))
-          refuse("of a URL is not known here: fetch it by RUN");
+          refuse("of a URL is not supported: fetch it with RUN");
         else if (sources.some((source) => OF_ARCHIVES.test(source)))
-          refuse("of an archive is not known here: COPY it, and unpack it by RUN");
+          refuse("of an archive is not supported: COPY it, and unpack it with RUN");
         else instructions.push(instruction(line, "COPY", flags, joined(raw, escaper)));
-      } else if (!KNOWN.includes(said)) refuse("is not known here");
+      } else if (!KNOWN.includes(said)) refuse("is not supported");
       else if (from === null && said !== "ARG") refuse("stands before FROM");
       else if (from === null)
         Object.assign(before, argOf(joined(raw, escaper), { variables: before, expansion }, args));
@@ -110,12 +110,12 @@ interface FlagLike {
 function instruction(line: number, keyword: Keyword, flags: Record<string, string>, text: string): Instruction {
   const strange = Object.keys(flags).filter((flag) => !FLAGS[keyword]?.includes(flag));
   if (strange.includes("mount")) {
-    throw new Unreadable("--mount is not known here: a --secret of the build is in /run/secrets for every RUN");
+    throw new Unreadable("--mount is not supported: a --secret of the build is in /run/secrets for every RUN");
   }
-  if (strange.length > 0) throw new Unreadable(`--${strange[0]} is not known here`);
+  if (strange.length > 0) throw new Unreadable(`--${strange[0]} is not supported`);
   if (text === "") throw new Unreadable("has no arguments");
   const list = listOf(text);
-  if (keyword === "SHELL" && list === null) throw new Unreadable("is no list of strings");
+  if (keyword === "SHELL" && list === null) throw new Unreadable("is not a list of strings");
   return { line, keyword, flags, text, list };
 }
 
@@ -146,7 +146,7 @@ export function argOf(text: string, reading: Reading, args: Variables, inherited
   const found: Record<string, string> = {};
   for (const word of wordsOf(text, reading)) {
     const [, name = "", value] = /^([A-Za-z_]\w*)(?:=(.*))?$/s.exec(word) ?? [];
-    if (name === "") throw new Unreadable(`has ${word.slice(0, 100)}, which is no NAME=VALUE`);
+    if (name === "") throw new Unreadable(`has ${word.slice(0, 100)}, which is not NAME=VALUE`);
     const set = variableOf(args, name) ?? value ?? variableOf(inherited, name);
     if (set !== undefined) found[name] = set;
   }
@@ -158,15 +158,15 @@ const known = (names: Variables, args: Variables) =>
 
 function fromOf(text: string, flags: Record<string, string>, reading: Reading): string {
   const strange = Object.keys(flags).find((flag) => flag !== "platform");
-  if (strange !== undefined) throw new Unreadable(`--${strange} is not known here`);
+  if (strange !== undefined) throw new Unreadable(`--${strange} is not supported`);
   const { platform = "linux/amd64" } = flags;
   if (!/^(linux\/(amd64|x86_64)|\$(BUILD|TARGET)PLATFORM)$/.test(platform)) {
-    throw new Unreadable("is of another platform than linux/amd64");
+    throw new Unreadable("is for another platform than linux/amd64");
   }
   const [image = "", as, name, ...more] = wordsOf(text, reading);
   const isNamed = as !== undefined && as.toUpperCase() === "AS" && name !== undefined && more.length === 0;
   if (as !== undefined && !isNamed) throw new Unreadable("has more than an image and its name");
-  if (image === "scratch") throw new Unreadable("scratch is not known here: begin with an image");
+  if (image === "scratch") throw new Unreadable("scratch is not supported: begin with an image");
   const reference = /^(oci|docker-archive):\//.test(image) ? image : `docker://${image}`;
   if (!new RegExp(REFERENCE_PATTERN).test(reference)) throw new Unreadable(`names no image: ${image.slice(0, 200)}`);
   return reference;
@@ -175,7 +175,7 @@ function fromOf(text: string, flags: Record<string, string>, reading: Reading): 
 /** `wrong`: the errors, as sentences without full stops. */
 export function refused(wrong: readonly string[]): ServiceError {
   return new ServiceError("validation_failed", {
-    detail: `The Dockerfile is not understood: ${wrong.slice(0, 10).join("; ")}.`,
-    hint: "Build it with docker, and import what comes of it: `docker save IMAGE | roomd template import NAME -`.",
+    detail: `The Dockerfile is not supported: ${wrong.slice(0, 10).join("; ")}.`,
+    hint: "Build it with docker, and import the image: `docker save IMAGE | roomd template import NAME -`.",
   });
 }

@@ -38,7 +38,7 @@ function asStep(step: PlannedStep, context: Context | null): Step {
   const { title } = step;
   if (step.kind === "run") return step;
   if (step.kind === "directory") return { title, argv: [BUSYBOX, "mkdir", "-p", step.path], cwd: "/" };
-  if (context === null) throw invalidRecipe([`${title}: nothing is beside this Dockerfile`]);
+  if (context === null) throw invalidRecipe([`${title}: the Dockerfile has no context`]);
   const { sources, to, chown, mode } = step;
   const [user = "", group = user] = chown?.split(":") ?? [];
   const { only, tar } = context.take(sources, { owner: chown === null ? null : { user, group }, mode });

@@ -77,7 +77,7 @@ function read(text: string, reading: Reading, between: RegExp | null, level = 0)
       word = null;
     } else word = (word ?? "") + char;
   }
-  if (quote !== "") throw new Unreadable(`has a ${quote} that nothing ends`);
+  if (quote !== "") throw new Unreadable(`has a ${quote} that is not closed`);
   if (word !== null && word.length > MAX_CHARACTERS)
     throw new Unreadable(`has a word of more than ${MAX_CHARACTERS} characters`);
   if (word !== null) words.push(word);
@@ -96,7 +96,7 @@ function variableAt(text: string, at: number, reading: Reading, level: number): 
   const end = closing(text, at + 2, escaper);
   const [, of = "", operator = "", rest = ""] =
     /^([A-Za-z_]\w*)(?:(:?[-+])(.*))?$/s.exec(text.slice(at + 2, end)) ?? [];
-  if (of === "") throw new Unreadable(`has ${text.slice(at, end + 1)}, which is not known here`);
+  if (of === "") throw new Unreadable(`has ${text.slice(at, end + 1)}, which is not supported`);
   const known = variableOf(variables, of);
   const itself = () => expansion.take(known ?? "");
   const isThere = operator.startsWith(":") ? known !== undefined && known !== "" : known !== undefined;
@@ -113,5 +113,5 @@ function closing(text: string, from: number, escaper: string): number {
     else if (text[at] === "{") depth++;
     else if (text[at] === "}" && --depth === 0) return at;
   }
-  throw new Unreadable("has a ${ that nothing ends");
+  throw new Unreadable("has a ${ that is not closed");
 }

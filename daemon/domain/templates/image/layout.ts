@@ -77,7 +77,7 @@ export function readIndexOrManifest(json: string): ImageIndex | ImageManifest {
 export function platformManifest({ manifests }: ImageIndex): string {
   const found = manifests.find(({ platform }) => platform?.os === "linux" && platform.architecture === "amd64");
   if (found) return found.digest;
-  throw new ServiceError("image_not_found", { detail: "The image is not there for linux/amd64." });
+  throw new ServiceError("image_not_found", { detail: "The image is not available for linux/amd64." });
 }
 
 /** Throws image_too_large when its layers have more than `mostBytes`, as they are stored. */
@@ -120,7 +120,7 @@ export async function readLayout(directory: string, mostBytes: number): Promise<
   for (const { digest, size } of image.layers) {
     const there = lstatSync(join(directory, blobFile(digest)), { throwIfNoEntry: false });
     if (!there?.isFile() || there.size !== size)
-      throw invalid(`layer ${digest} has not the size that the manifest says`);
+      throw invalid(`layer ${digest} does not have the size declared in the manifest`);
   }
   if ((about.os ?? "linux") !== "linux" || (about.architecture ?? "amd64") !== "amd64") {
     throw invalid(`it is for ${printableName(about.os)}/${printableName(about.architecture)}, not for linux/amd64`);
@@ -146,7 +146,7 @@ function defaultsOf({ config: said = {} }: Static<typeof config>): ImageDefaults
   if (cwd !== null && (!cwd.startsWith("/") || cwd.includes("\0"))) throw invalid("its WorkingDir is not absolute");
   const user = said.User || null;
   if (user !== null && !/^[A-Za-z0-9_.][\w.-]*(:[A-Za-z0-9_.][\w.-]*)?$/.test(user)) {
-    throw invalid("its User is no user's name or number");
+    throw invalid("its User is not a user name or number");
   }
   const argv = [...(said.Entrypoint ?? []), ...(said.Cmd ?? [])];
   if (argv.some((word) => word.includes("\0"))) throw invalid("its entry point has a word with NUL");

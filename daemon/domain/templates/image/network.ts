@@ -8,7 +8,7 @@ import { withoutNetwork } from "../../../host/isolation/argv.ts";
 import { FETCH_RELAY } from "../../../host/own-processes.ts";
 
 /** Printed if the network could not be made. */
-export const NO_NETWORK = "the network in which images are fetched could not be made";
+export const NO_NETWORK = "failed to create the network in which images are fetched";
 const ENTER = `ip link set lo up || { echo '${NO_NETWORK}' >&2; exit 1; }; exec "$@"`;
 /** Port of the proxy; the network has no other users. */
 const PROXY_PORT = 3128;

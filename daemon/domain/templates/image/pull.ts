@@ -169,7 +169,7 @@ async function inspectPinned(inspect: (from: string) => Promise<string>, pinned:
 function requireDigest(reference: string, json: string): void {
   const [, wanted] = /@(sha256:[0-9a-f]{64})$/.exec(reference) ?? [];
   if (wanted === undefined || digestOf(json) === wanted) return;
-  throw new ServiceError("image_invalid", { detail: `The registry sent something else than ${wanted}.` });
+  throw new ServiceError("image_invalid", { detail: `The registry did not send ${wanted}.` });
 }
 
 /** Keeps only the credentials of docker's config.json: the rest names programs. Throws validation_failed. */
@@ -180,7 +180,7 @@ function credentialsIn(text: string | undefined): string {
     return JSON.stringify({ auths });
   } catch {
     throw new ServiceError("validation_failed", {
-      detail: "What opens the registry is not in the format of docker's config.json.",
+      detail: "The registry credentials are not in the format of docker's config.json.",
     });
   }
 }
@@ -195,7 +195,7 @@ async function copyIn(
   requireSpace: PullDeps["requireSpace"],
 ): Promise<void> {
   const notFound = (cause?: unknown) =>
-    new ServiceError("image_not_found", { detail: `There is no image to be read at ${path}.`, cause });
+    new ServiceError("image_not_found", { detail: `There is no readable image at ${path}.`, cause });
   const files: [from: string, to: string][] = [];
   const directories: string[] = [];
   let bytes = 0;
@@ -266,9 +266,9 @@ const refuse =
 /** For a refused target: does not distinguish whether a redirect or the reference named it; the organization may reach neither. */
 function ledAstray({ said }: ProgramFailed, refused: readonly string[]): ServiceError {
   return new ServiceError("build_failed", {
-    detail: `The image could not be fetched: ${refused[0]} is no public address, or there is no such name.`,
+    detail: `The image could not be fetched: ${refused[0]} is not a public address, or the name does not exist.`,
     details: { step: "pull", last_lines: lastLines(said), refused },
-    hint: "Use an image of a registry that is reached by https at a public address, or have the operator name this one in template.registries.",
+    hint: "Use a registry at a public https address, or have the operator list this registry in template.registries.",
   });
 }
 

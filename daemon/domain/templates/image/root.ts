@@ -66,7 +66,7 @@ export async function rootOfImage(step: RootStep): Promise<Root> {
         cache.keep(keys[after] ?? "", made, { image: facts, egress_allowlist: after === 0 ? [] : egress }),
     };
     // A root that cannot be cached is made again by the next build.
-    if (kept === null) await keeping.keep(root, 0).catch(() => onProgress("this is not kept for later builds"));
+    if (kept === null) await keeping.keep(root, 0).catch(() => onProgress("the result is not cached for later builds"));
     const { manifest_digest, config_digest } = image;
     return {
       virtualSize: recipe.disk_mib * MIB,
@@ -113,7 +113,7 @@ export function plannedOf(
 
 /** Makes the common files of every root, and returns all inputs of an unpacked image besides the image itself. */
 async function prepare({ deps, recipe, directory, builder, dockerfile, own, onProgress }: RootStep) {
-  onProgress("making the runtime");
+  onProgress("installing the runtime");
   const [runtime = ""] = await makeRuntime(deps, builder.runtime);
   for (const role of ["kernel", "initramfs"] as const) {
     await copyFile(join(runtime, FILE_NAMES[role]), join(directory, FILE_NAMES[role]));
@@ -171,7 +171,7 @@ async function unpack(
 function defaultsStep(defaults: ImageDefaults): Step {
   const put = once(new TextEncoder().encode(JSON.stringify(defaults)));
   const place = `${RUNTIME}/${IMAGE_DEFAULTS_FILE}`;
-  return { title: "what commands start from", put, argv: [BUSYBOX, "sh", "-c", 'cat >"$0"', place] };
+  return { title: "writing the defaults of commands", put, argv: [BUSYBOX, "sh", "-c", 'cat >"$0"', place] };
 }
 
 /** Includes the image's entry point if the recipe starts it. */
@@ -179,8 +179,8 @@ function defaultsFor({ start }: Recipe, defaults: ImageDefaults): ImageDefaults 
   if (start !== OF_IMAGE) return { ...defaults, start: null };
   if (defaults.start !== null) return defaults;
   throw new ServiceError("image_invalid", {
-    detail: "The image has no entry point and no command that could be started.",
-    hint: "Say in the recipe's start what is to run.",
+    detail: "The image has no entry point and no command to start.",
+    hint: "Set the recipe's start to the command to run.",
   });
 }
 

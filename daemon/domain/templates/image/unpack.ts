@@ -105,7 +105,7 @@ async function follow(machine: Machine, onProgress: (line: string) => void): Pro
   // The guest powers itself off when all its writes are on the disk.
   machine.process.exited.then(() => done.resolve());
   await machine.resume();
-  await within(done.promise, UNPACK_DEADLINE_MS, "the unpacking of the image");
+  await within(done.promise, UNPACK_DEADLINE_MS, "unpacking the image");
   if (!finished) throw failed(said);
 }
 
@@ -114,6 +114,6 @@ function failed(said: readonly string[]): ServiceError {
   return new ServiceError(isFull ? "image_too_large" : "image_invalid", {
     detail: isFull ? "The image does not fit on its disk." : "The image could not be unpacked.",
     details: { step: "unpack", last_lines: said.slice(-10).map((line) => line.slice(0, 500)) },
-    hint: isFull ? "Give the template a larger disk_mib." : "Look at the last lines.",
+    hint: isFull ? "Give the template a larger disk_mib." : "See the last lines.",
   });
 }

@@ -54,7 +54,7 @@ export class Addresses {
       .commitWithin(RECORD_MS, (queries) =>
         record(queries, "auth.recovery_asked", user, org, asked, { user_id: user.user_id }),
       )
-      .catch((error: unknown) => this.#log.error("audit not written", { error: describeError(error) }));
+      .catch((error: unknown) => this.#log.error("failed to write an audit record", { error: describeError(error) }));
   }
 
   /**
@@ -89,7 +89,7 @@ export class Addresses {
         changeUser(queries, user_id, { email, verified_at: now() });
       } catch (error) {
         if (!violatesUnique(error, "users.email")) throw error;
-        throw new ServiceError("already_exists", { detail: `Somebody with the address ${email} is here already.` });
+        throw new ServiceError("already_exists", { detail: `An account with the address ${email} already exists.` });
       }
       if (before && before.verified_at !== null && before.email !== email) {
         post(queries, { kind: "moved", to: before.email, user_id: null, link_id: null });

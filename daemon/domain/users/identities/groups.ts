@@ -52,7 +52,7 @@ export async function follow(
 ): Promise<void> {
   const require = (within: Queries) => {
     if (getMembership(within, org_id, user_id)?.role === before) return;
-    throw new ServiceError("sign_in_failed", { detail: "Your role has just changed. Try again." });
+    throw new ServiceError("sign_in_failed", { detail: "Your role has just changed. Sign in again." });
   };
   await changeRole(changes, { org_id, user_id, role, require, before: () => before }, (within, details) => {
     const actor = { type: "system", id: "oidc", name: "oidc" };

@@ -87,10 +87,10 @@ export class Identities {
       const there = identityBySubject(queries, vouched.issuer, vouched.subject);
       const user = there ? getUser(queries, there.user_id) : this.#welcome(queries, vouched, role, asked);
       if (!user || user.disabled_at !== null)
-        throw new ServiceError("sign_in_failed", { detail: "You are not let in here." });
+        throw new ServiceError("sign_in_failed", { detail: "Your account may not sign in to this service." });
       const org = membershipsOf(queries, user.user_id)[0]?.org_id;
       if (org === undefined) {
-        throw new ServiceError("sign_in_failed", { detail: "You belong to no organization any more." });
+        throw new ServiceError("sign_in_failed", { detail: "You no longer belong to an organization." });
       }
       if (there) changeIdentity(queries, there.identity_id, { last_used_at: now() });
       return begin(queries, user, org, asked, "identity");
@@ -109,10 +109,10 @@ export class Identities {
       requireProof(queries, sessionId);
       const { user_id, name, org_id } = requireSession(queries, sessionId);
       if (listIdentities(queries, user_id).length >= MAX_IDENTITIES) {
-        throw new ServiceError("quota_exceeded", { detail: `A person may link ${MAX_IDENTITIES} accounts.` });
+        throw new ServiceError("quota_exceeded", { detail: `A user may link ${MAX_IDENTITIES} accounts.` });
       }
       if (identityBySubject(queries, vouched.issuer, vouched.subject)) {
-        throw new ServiceError("already_exists", { detail: "This account is linked to a person here already." });
+        throw new ServiceError("already_exists", { detail: "The account is already linked to a user of this service." });
       }
       const { identity_id } = addIdentity(queries, vouched, user_id);
       record(queries, "auth.identity_linked", { user_id, name }, org_id, asked, { identity_id });
@@ -162,7 +162,7 @@ export class Identities {
   async #leave(given: Given): Promise<string> {
     const { upstream, challenges } = this.#deps;
     if (!upstream) {
-      throw new ServiceError("invalid_state", { detail: "The service asks no other one who people are." });
+      throw new ServiceError("invalid_state", { detail: "No identity provider is configured (oidc.issuer)." });
     }
     return await upstream.leave(this.#departure(challenges.make(given)));
   }
@@ -179,7 +179,7 @@ export class Identities {
     const { domains } = upstream.plan;
     if (domains.length > 0 && !domains.includes(domain)) {
       throw new ServiceError("sign_in_failed", {
-        detail: "Only accounts with certain addresses are let in here, and this is none.",
+        detail: "Sign-in is restricted to certain e-mail domains, and the account's verified address is not in one of them.",
       });
     }
     return vouched;
@@ -212,7 +212,7 @@ export class Identities {
     const { user_id } = there;
     const before = getMembership(database.queries, org_id, user_id)?.role;
     if (before === undefined || before === "owner" || before === role) return;
-    if (role === null) throw new ServiceError("sign_in_failed", { detail: "None of your groups is let in here." });
+    if (role === null) throw new ServiceError("sign_in_failed", { detail: "None of your groups may sign in to this service." });
     await follow(changes, { org_id, user_id, before, role });
     onEnded();
   }
@@ -232,8 +232,8 @@ export class Identities {
       hasDeparted(queries, org.org_id, byAddress(email))
     ) {
       throw new ServiceError("sign_in_failed", {
-        detail: "Nobody here has linked this account.",
-        hint: "Sign in by another way, then link it on the page of ways to sign in.",
+        detail: "The account is not linked to a user of this service.",
+        hint: "Sign in with another method, then link the account on the Sign-in methods page.",
       });
     }
     releaseEmail(queries, email, null);
@@ -280,7 +280,7 @@ function noteUnlinked(queries: Queries, userId: UserId, identityId: IdentityId):
 }
 
 const tooLate = () =>
-  new ServiceError("sign_in_failed", { detail: "You came back too late, twice, or in another browser. Try again." });
+  new ServiceError("sign_in_failed", { detail: "The sign-in expired, was already completed, or was started in another browser. Sign in again." });
 
 function addIdentity(queries: Queries, { issuer, subject, email, name }: Vouched, user_id: UserId): IdentityRow {
   const label = email ?? (name || subject.slice(0, 64));

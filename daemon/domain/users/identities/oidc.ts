@@ -101,7 +101,7 @@ export class OidcClient {
   /** URL to send the browser to. Throws upstream_failed. */
   async leave({ state, verifier, nonce, redirect_uri }: Departure): Promise<string> {
     const { authorization_endpoint } = await this.#told(() => this.#server());
-    if (authorization_endpoint === undefined) throw failed("it names no page to sign in at");
+    if (authorization_endpoint === undefined) throw failed("it declares no authorization endpoint");
     const url = new URL(authorization_endpoint);
     const asked = {
       response_type: "code",
@@ -140,7 +140,7 @@ export class OidcClient {
       });
       await oauth.validateApplicationLevelSignature(server, response, this.#options());
       const claims = oauth.getValidatedIdTokenClaims(tokens);
-      if (!claims) throw failed("it did not say who it is");
+      if (!claims) throw failed("its response has no ID token");
       const { iss, sub, email, email_verified, name } = claims;
       const isVerified = email_verified === true && typeof email === "string";
       return {
@@ -184,11 +184,11 @@ export class OidcClient {
       if (error instanceof ServiceError) throw error;
       if (error instanceof oauth.AuthorizationResponseError) {
         throw new ServiceError("sign_in_failed", {
-          detail: `${this.plan.name} did not let you in, or you went back. Try again.`,
+          detail: `${this.plan.name} denied the sign-in, or you cancelled it. Try again.`,
           cause: error,
         });
       }
-      throw failed("what it answered could not be believed", error);
+      throw failed("its response could not be verified", error);
     }
   }
 }
@@ -206,7 +206,7 @@ function clientAuth({ token_endpoint_auth_methods_supported: methods }: oauth.Au
 }
 
 const failed = (why: string, cause?: unknown) =>
-  new ServiceError("upstream_failed", { detail: `The account elsewhere could not be asked: ${why}.`, cause });
+  new ServiceError("upstream_failed", { detail: `The request to the identity provider failed: ${why}.`, cause });
 
 /** Follows no redirects; limits the response in size and time. */
 async function boundedFetch(url: string, options: oauth.CustomFetchOptions<string, unknown>): Promise<Response> {
@@ -223,7 +223,7 @@ async function boundedFetch(url: string, options: oauth.CustomFetchOptions<strin
   let size = 0;
   for await (const chunk of response.body ?? []) {
     size += chunk.length;
-    if (size > MAX_BYTES) throw new Error("the issuer's answer is too long");
+    if (size > MAX_BYTES) throw new Error("the issuer's response is too long");
     chunks.push(chunk as Uint8Array<ArrayBuffer>);
   }
   return new Response(chunks.length > 0 ? Buffer.concat(chunks) : null, {

@@ -177,8 +177,8 @@ export function makeMembers({ database, changes, url, links, hasMail, onEnded }:
 function requireOtherOwner(queries: Queries, orgId: OrgId, userId: UserId, role: MemberRecord["role"]): void {
   if (role !== "owner" || countOwners(queries, orgId, userId) > 0) return;
   throw new ServiceError("last_owner", {
-    detail: "This is the organization's only owner.",
-    hint: "Make somebody else an owner first, or end the organization.",
+    detail: "The member is the organization's only owner.",
+    hint: "Make another member an owner first, or delete the organization.",
   });
 }
 

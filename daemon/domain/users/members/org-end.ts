@@ -55,7 +55,7 @@ export function makeOrgDelete({ database, changes, rooms, onEnded }: OrgEndDeps)
     rules: ({ org_name }, { name }) =>
       org_name === undefined || org_name === name
         ? []
-        : [{ field: "org_name", code: "differs", message: "is not what the organization is called" }],
+        : [{ field: "org_name", code: "differs", message: "is not the organization's name" }],
     run: async (call, _input, { org_id }) => {
       const { user_id } = whoIs(call);
       call.work.whenSettled(onEnded);
@@ -131,7 +131,7 @@ export function keepEndingOrgs({ database, changes, log, rooms, onEnded }: OrgEn
       finish(org_id).then(
         () => void startTimer(() => underWay.delete(org_id), LOOK_MS).unref(),
         (error: unknown) => {
-          log.error("organization not ended", { org_id, error: describeError(error) });
+          log.error("failed to end an organization", { org_id, error: describeError(error) });
           startTimer(() => underWay.delete(org_id), AGAIN_MS).unref();
         },
       );

@@ -22,7 +22,7 @@ export function requireKeeper(queries: Queries, { org_id, key_id }: Pick<Caller,
   const role = getMembership(queries, org_id, key_id as string as UserId)?.role;
   if (role === "owner" || role === "admin") return role;
   throw new ServiceError("insufficient_scope", {
-    detail: "Owners and admins see to an organization's members.",
+    detail: "Only owners and admins can manage an organization's members.",
     details: { required: "admin" },
   });
 }
@@ -31,16 +31,16 @@ export function requireKeeper(queries: Queries, { org_id, key_id }: Pick<Caller,
 export function requireOwner(queries: Queries, { org_id, key_id }: Pick<Caller, "org_id" | "key_id">): void {
   if (getMembership(queries, org_id, key_id as string as UserId)?.role === "owner") return;
   throw new ServiceError("insufficient_scope", {
-    detail: "Only an owner may do this.",
+    detail: "Only an owner may do that.",
     details: { required: "owner" },
   });
 }
 
-/** Only an owner makes an owner, or unmakes one. Throws insufficient_scope. */
+/** Only an owner can grant or remove the role owner. Throws insufficient_scope. */
 export function requireOver(role: Role, others: readonly Role[]): void {
   if (role === "owner" || !others.includes("owner")) return;
   throw new ServiceError("insufficient_scope", {
-    detail: "Only an owner makes an owner, or unmakes one.",
+    detail: "Only an owner can grant or remove the role owner.",
     details: { required: "owner" },
   });
 }

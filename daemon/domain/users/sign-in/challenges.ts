@@ -56,7 +56,7 @@ export class Challenges {
     if (this.#answered.has(challenge)) return false;
     if (this.#answered.size >= MAX_ANSWERED) {
       throw new ServiceError("rate_limited", {
-        detail: "Too many are signing in at this moment.",
+        detail: "Too many sign-ins are in progress.",
         retryAfterSeconds: 60,
       });
     }

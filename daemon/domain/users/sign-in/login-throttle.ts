@@ -33,7 +33,7 @@ export class LoginThrottle {
     const waitMs = Math.max(...counts.map(({ name }) => (this.#of(name, nowMs)?.until ?? 0) - nowMs));
     if (waitMs > 0) {
       throw new ServiceError("rate_limited", {
-        detail: "Too many tries have failed.",
+        detail: "Too many failed attempts.",
         retryAfterSeconds: Math.ceil(waitMs / 1000),
       });
     }

@@ -135,7 +135,7 @@ export class OneTimeLinks {
       // Revealed only after making a passkey, which costs as much as for an unknown address.
       await newcomers.way(person.way, asked);
       throw new ServiceError("sign_in_failed", {
-        detail: "Who has an account here signs in first, and opens the link again.",
+        detail: "An account with the address already exists: sign in first, then open the link again.",
       });
     }
     const made = known
@@ -169,7 +169,7 @@ export class OneTimeLinks {
 function requireInvited({ email }: LinkRow, address: string): void {
   if (email === null || email === address) return;
   throw new ServiceError("validation_failed", {
-    errors: [{ field: "email", code: "not_invited", message: "is not the one that was invited" }],
+    errors: [{ field: "email", code: "not_invited", message: "is not the invited address" }],
   });
 }
 
@@ -183,7 +183,7 @@ function take(
   if (org_id === null || role === null) throw new ServiceError("link_not_found");
   if (getMembership(queries, org_id, user.user_id)) {
     throw new ServiceError("already_exists", {
-      detail: "You belong to this organization already. The link is still good.",
+      detail: "You already belong to the organization. The link remains valid.",
     });
   }
   if (countMembers(queries, org_id) >= MAX_MEMBERS) {

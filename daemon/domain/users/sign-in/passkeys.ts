@@ -109,7 +109,7 @@ export class Passkeys {
       const user = this.#used(queries, use);
       const org = membershipsOf(queries, user.user_id)[0]?.org_id;
       if (org === undefined) {
-        throw new ServiceError("sign_in_failed", { detail: "You belong to no organization any more." });
+        throw new ServiceError("sign_in_failed", { detail: "You no longer belong to an organization." });
       }
       return begin(queries, user, org, asked, "passkey");
     });
@@ -225,7 +225,7 @@ export class Passkeys {
     const isOpen = (challenge: string) => given !== null && this.#challenges.isOpen(challenge, given);
     const made = answer && (await verifyMade(place, answer, isOpen));
     if (!made || !this.#challenges.answer(made.challenge)) {
-      const message = "is not one that was made for this page within 5 minutes";
+      const message = "was not created for this page, or more than 5 minutes ago";
       throw new ServiceError("validation_failed", { errors: [{ field: "passkey", code: "refused", message }] });
     }
     const { credential_id, public_key, counter, transports, is_synced } = made;
@@ -261,7 +261,7 @@ export function addPasskey(queries: Queries, made: NewPasskey, user_id: UserId):
     insertPasskey(queries, row);
   } catch (error) {
     if (!violatesUnique(error, "passkeys.credential_id")) throw error;
-    throw new ServiceError("already_exists", { detail: "This passkey is here already.", cause: error });
+    throw new ServiceError("already_exists", { detail: "The passkey is already registered.", cause: error });
   }
   return row;
 }
@@ -270,11 +270,11 @@ const refused = () => new ServiceError("sign_in_failed", { detail: "The passkey 
 
 const noPlace = () =>
   new ServiceError("invalid_state", {
-    detail: "The service has no name at which browsers keep passkeys.",
-    hint: "The operator sets http.base_url to an https:// URL with a name.",
+    detail: "The service has no host name for which browsers store passkeys.",
+    hint: "The operator has to set http.base_url to an https:// URL with a host name.",
   });
 
 function requireRoom(own: readonly PasskeyRow[]): void {
   if (own.length < MAX_PASSKEYS) return;
-  throw new ServiceError("quota_exceeded", { detail: `A person may have ${MAX_PASSKEYS} passkeys.` });
+  throw new ServiceError("quota_exceeded", { detail: `A user may have ${MAX_PASSKEYS} passkeys.` });
 }

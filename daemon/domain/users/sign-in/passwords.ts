@@ -74,5 +74,5 @@ export class Passwords {
 }
 
 function tooMany(): ServiceError {
-  return new ServiceError("rate_limited", { detail: "Too many are signing in at this moment.", retryAfterSeconds: 2 });
+  return new ServiceError("rate_limited", { detail: "Too many sign-ins are in progress.", retryAfterSeconds: 2 });
 }

@@ -38,7 +38,7 @@ export class SignIn {
       requireSame(queries, user);
       const org = membershipsOf(queries, user.user_id)[0]?.org_id;
       if (org === undefined)
-        throw new ServiceError("sign_in_failed", { detail: "You belong to no organization any more." });
+        throw new ServiceError("sign_in_failed", { detail: "You no longer belong to an organization." });
       return begin(queries, user, org, asked, "password");
     });
   }

@@ -12,7 +12,7 @@ export function addUser(queries: Queries, user: UserRow): void {
   } catch (error) {
     if (!violatesUnique(error, "users.email")) throw error;
     throw new ServiceError("already_exists", {
-      detail: `Somebody with the address ${user.email} is here already.`,
+      detail: `An account with the address ${user.email} already exists.`,
       cause: error,
     });
   }

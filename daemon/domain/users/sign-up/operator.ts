@@ -42,13 +42,13 @@ export function makeSignUpOperator({ database, mode, hasMail }: SignUpOperatorDe
   const requireOpen = () => {
     if (mode !== "closed") return;
     throw new ServiceError("invalid_state", {
-      detail: "Nobody can sign up: signup.mode is closed.",
-      hint: "Set signup.mode, or let somebody into an organization that is there: `roomd user create`.",
+      detail: "Sign-up is off: signup.mode is closed.",
+      hint: "Set signup.mode, or add a user to an existing organization with `roomd user create`.",
     });
   };
   const letIn = (queries: Queries, email: string, isMailed: boolean): SignUpLink => {
     if (ownerOfEmail(queries, email)) {
-      throw new ServiceError("already_exists", { detail: `Somebody with the address ${email} is here already.` });
+      throw new ServiceError("already_exists", { detail: `An account with the address ${email} already exists.` });
     }
     const { token, row } = addLink(queries, { kind: "signup", email, maker: MAKER });
     const { link_id, expires_at } = row;
@@ -60,8 +60,8 @@ export function makeSignUpOperator({ database, mode, hasMail }: SignUpOperatorDe
     const email = addressOf(given);
     if (getRequest(queries, email)) return email;
     throw new ServiceError("member_not_found", {
-      detail: `${email} has not asked to sign up.`,
-      hint: "`roomd signup list` shows who has.",
+      detail: `${email} has no sign-up request.`,
+      hint: "`roomd signup list` lists the requests.",
     });
   };
   return {
@@ -71,7 +71,7 @@ export function makeSignUpOperator({ database, mode, hasMail }: SignUpOperatorDe
       requirePerson({ email });
       requireOpen();
       if (isMailed && !hasMail)
-        throw new ServiceError("invalid_state", { detail: "No mail is sent: smtp.host is not set." });
+        throw new ServiceError("invalid_state", { detail: "No e-mail is sent: smtp.host is not set." });
       return database.commit((queries) => {
         record(queries, "auth.signup_invited", { is_mailed: isMailed });
         return letIn(queries, email, isMailed);

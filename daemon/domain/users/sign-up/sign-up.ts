@@ -204,7 +204,7 @@ export class SignUp {
     const letters = hasMail && plan.perDay > 0 ? countPosted(queries, ["signup", "request", "known"]) : 0;
     if (!hasMail || plan.perDay === 0 || letters < plan.perDay) return;
     throw new ServiceError("rate_limited", {
-      detail: "So many have asked to sign up today that no more letters are sent.",
+      detail: "The limit of sign-up e-mails for today is reached.",
       hint: "Try again tomorrow.",
       retryAfterSeconds: 3600,
     });
@@ -224,7 +224,7 @@ function requireNote({ name, note }: SignUpNote): void {
 function fileRequest(queries: Queries, email: string, { name, note }: SignUpNote, isHere = false): void {
   if (countRequests(queries) >= MAX_REQUESTS && !getRequest(queries, email)) {
     throw new ServiceError("rate_limited", {
-      detail: "Too many wait for an answer.",
+      detail: "Too many sign-up requests are waiting for the operator.",
       hint: "Try again tomorrow.",
       retryAfterSeconds: 3600,
     });
@@ -249,7 +249,7 @@ function welcome(queries: Queries, { email, org_id, credits, planCredits, at }: 
   // Without any entry there would be no limit.
   const isFirst = addGrant(queries, { address_sha256, granted_at: at });
   const more = isFirst ? credits : 0;
-  const reason = isFirst ? "signing up" : "signing up with an address that had its credits before";
+  const reason = isFirst ? "signing up" : "sign-up with an address that already received its credits";
   const why = { reason, effect: `signup:${address_sha256.slice(0, 32)}` };
   const { granted, remaining } = grantCredits(queries, org_id, planCredits, more, why);
   const actor = { ...MAKER, name: "signup" };

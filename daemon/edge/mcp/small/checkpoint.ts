@@ -38,7 +38,7 @@ async function back(call: ToolCall, place: Place, name: string): Promise<Answer>
       .slice(-8)
       .join(", ");
     const detail = `There is no checkpoint ${name}.`;
-    const hint = names === "" ? "checkpoint with action save makes one." : `Checkpoints: ${names}.`;
+    const hint = names === "" ? "checkpoint with action save creates one." : `Checkpoints: ${names}.`;
     return failed(call.refuse(new ServiceError("snapshot_not_found", { detail, hint })));
   }
   const reply = await call.ask(sandboxRollback, { ...place, snapshot_id: wanted.snapshot_id });

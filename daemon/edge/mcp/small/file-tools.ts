@@ -60,7 +60,7 @@ export async function editFile(
   }
   const times = text.split(old).length - 1;
   if (times === 0)
-    return refused(call, "validation_failed", `old is not in ${path}. Read the file, and send its text to the letter.`);
+    return refused(call, "validation_failed", `old is not in ${path}. Read the file, and send its exact text.`);
   if (times > 1 && !all) {
     return refused(
       call,

@@ -51,7 +51,7 @@ export function execAnswer(call: ToolCall, record: Ran, { ends, rest, next, boun
 
 /** `exit 0 · 1.4 s` */
 function headline({ state, exit_code, signal, timed_out, oom, duration_ms, exec_id }: Ran): string {
-  if (state === "starting") return "The sandbox is still starting; the command has not begun.";
+  if (state === "starting") return "The sandbox is still starting; the command has not started.";
   if (state !== "exited") return `running${exec_id === null ? "" : ` · ${exec_id}`}`;
   const time = typeof duration_ms === "number" ? ` · ${(duration_ms / 1000).toFixed(1)} s` : "";
   if (timed_out) return `timed out and was ended${time}`;

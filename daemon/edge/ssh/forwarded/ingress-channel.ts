@@ -95,7 +95,7 @@ export class IngressChannel {
 
   #hangUp(): void {
     this.#deps.say({ type: "hang_up", channel: this.#id });
-    this.end(new Error("nobody sits at it any more"));
+    this.end(new Error("the client has disconnected"));
   }
 
   #close(error: Error | null): void {
@@ -106,7 +106,7 @@ export class IngressChannel {
   }
 
   async #write(bytes: Uint8Array): Promise<void> {
-    if (!(await this.#input.write(bytes))) throw new Error("nobody takes it any more");
+    if (!(await this.#input.write(bytes))) throw new Error("the channel no longer accepts input");
   }
 }
 

@@ -106,7 +106,7 @@ export class Ingress implements Opening {
     } catch {
       // The connection broke, which is reported below.
     }
-    this.#end(`The host ${this.#host.host_id}, which has the room, does not answer any more.`);
+    this.#end(`The host ${this.#host.host_id}, which has the room, no longer answers.`);
     this.#socket.cut();
   }
 

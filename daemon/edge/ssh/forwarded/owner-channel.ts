@@ -104,7 +104,7 @@ export class OwnerChannel {
         this.#command = asCommand(port);
       });
     }
-    if (!BEGUN.includes(what)) return "There is no such channel.";
+    if (!BEGUN.includes(what)) return "The channel does not exist.";
     return await visit.begin(what as Begun, fields, (command) => {
       this.#command = command;
     });

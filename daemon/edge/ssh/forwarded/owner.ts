@@ -54,7 +54,7 @@ export class ForwardedSession implements DuplexSession {
 
   start(talker: Peer): void {
     this.#talker = talker;
-    this.#deadline = startTimer(() => this.#end(NORMAL, "nobody has logged in"), LOGIN_MS);
+    this.#deadline = startTimer(() => this.#end(NORMAL, "no login yet"), LOGIN_MS);
   }
 
   hear(text: string): void {
@@ -66,7 +66,7 @@ export class ForwardedSession implements DuplexSession {
     const message = readMessage<FromEntry>(text);
     if (!message) this.#end(BREACH, "no message");
     else if (message.type === "login" && this.#visit === null) void this.#login(message);
-    else if (message.type === "login" || !this.#isIn) this.#end(BREACH, "out of turn");
+    else if (message.type === "login" || !this.#isIn) this.#end(BREACH, "message out of order");
     else this.#carryOut(message);
   }
 
@@ -98,7 +98,7 @@ export class ForwardedSession implements DuplexSession {
   };
 
   #end(code: number, why: string): void {
-    this.#deps.log.debug("carried ssh session ends", { ip: this.#ip, why });
+    this.#deps.log.debug("forwarded ssh session ended", { ip: this.#ip, why });
     this.left();
     this.#talker?.close(code, why);
   }
@@ -108,7 +108,7 @@ export class ForwardedSession implements DuplexSession {
       await this.#logIn(login);
       if (this.#gone.signal.aborted) return;
       stopTimer(this.#deadline);
-      this.#deadline = startTimer(() => this.#end(NORMAL, "the other host is silent"), SILENCE_MS);
+      this.#deadline = startTimer(() => this.#end(NORMAL, "the other host does not respond"), SILENCE_MS);
       this.#isIn = true;
     } catch (error) {
       const problem = error instanceof Refused ? error.problem : toProblem(error, newId("req"), this.#deps.log);

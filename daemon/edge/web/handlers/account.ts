@@ -41,7 +41,7 @@ export function accountHandlers(deps: HandlerDeps): Handlers {
       return await after(
         visit,
         { ok: true },
-        "A letter is on its way. The address changes when you open its link.",
+        "A confirmation e-mail is on its way. The address changes when you open its link.",
         page,
       );
     } catch (error) {
@@ -59,11 +59,11 @@ export function accountHandlers(deps: HandlerDeps): Handlers {
           return await askAddress(visit, page);
         case "org": {
           const changed = await visit.call(accountUpdate, { org_id: visit.field("org_id") });
-          return await after(visit, changed, "You look at another organization now.", page);
+          return await after(visit, changed, "Organization switched.", page);
         }
         default: {
           const changed = await visit.call(accountUpdate, { name: visit.field("name").trim() });
-          return await after(visit, changed, "Your name is saved.", page);
+          return await after(visit, changed, "Name saved.", page);
         }
       }
     }),
@@ -74,7 +74,7 @@ export function accountHandlers(deps: HandlerDeps): Handlers {
       const page = (told: Told) => keys(visit, null, told);
       if (field("do") === "revoke") {
         const revoked = await visit.call(keyRevoke, { org_id: "self", key_id: field("key_id") });
-        return await after(visit, revoked, "The key has ended, with all that was opened by it.", page);
+        return await after(visit, revoked, "The key was revoked, and everything opened with it was closed.", page);
       }
       const once = field("once") || null;
       const answer =
@@ -91,7 +91,9 @@ export function accountHandlers(deps: HandlerDeps): Handlers {
     "/account/sessions": inside(deps, async (visit) => {
       if (!visit.isPost) return { page: await sessions(visit) };
       const ended = await visit.call(sessionEnd, { session_id: visit.field("session_id") });
-      return await after(visit, ended, "It has ended, with all that was open there.", (told) => sessions(visit, told));
+      return await after(visit, ended, "Signed out, and everything open in the session was closed.", (told) =>
+        sessions(visit, told),
+      );
     }),
   };
 }
@@ -102,7 +104,7 @@ function askedKey({ field }: WebContext) {
   const errors = [
     ...(MAY.some(([value]) => value === may) ? [] : ["may"]),
     ...(ENDS.some(([value]) => value === ends) ? [] : ["ends"]),
-  ].map((name) => ({ field: name, code: "choice", message: "is none of the choices" }));
+  ].map((name) => ({ field: name, code: "choice", message: "must be one of the choices" }));
   if (errors.length > 0) throw new ServiceError("validation_failed", { errors });
   return {
     name: field("name").trim(),

@@ -57,7 +57,7 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
       hint: "Start again from the application.",
     });
     const problem = toProblem(wrong, visit.request.request_id, log);
-    return { page: deadEnd("The application asks wrongly", problem) };
+    return { page: deadEnd("Invalid authorization request", problem) };
   };
 
   const consent = async (visit: WebContext, request: string, problem: Problem | null): Promise<Outcome> => {
@@ -99,7 +99,7 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
     [AUTHORIZE]: async (visit) => {
       const request = visit.isPost ? visit.field("request") : visit.request.url.search.slice(1);
       if (request.length > (visit.isPost ? MAX_NAMED_CHARACTERS : MAX_REQUEST_CHARACTERS)) {
-        return refuse(visit, new Refusal("invalid_request", "The application asks with more than is taken."));
+        return refuse(visit, new Refusal("invalid_request", "The authorization request is too long."));
       }
       try {
         // Errors of the request are reported before a sign-in for it.
@@ -137,7 +137,7 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
     "/account/applications": inside(deps, async (visit) => {
       if (!visit.isPost) return { page: await applications(visit) };
       const ended = await visit.call(grantEnd, { grant_id: visit.field("grant_id") });
-      const done = "It is signed out, with all that it had open.";
+      const done = "Access revoked, and everything the application had open was closed.";
       return await after(visit, ended, done, (told) => applications(visit, told));
     }),
   };
@@ -145,7 +145,7 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
 
 /** If a proof is required, only the page for it is shown. */
 const never = async (): Promise<never> => {
-  throw new Error("a proof was asked for, and another page shown");
+  throw new Error("identity confirmation was required, but a different page was rendered");
 };
 
 /** Only the choices that the form offers. Throws validation_failed. */
@@ -154,7 +154,7 @@ function narrowing({ field }: WebContext) {
   const errors = [
     ...(GIVES.some(([value]) => value === gives) ? [] : ["gives"]),
     ...(LASTS.some(([value]) => value === lasts) ? [] : ["lasts"]),
-  ].map((name) => ({ field: name, code: "choice", message: "is none of the choices" }));
+  ].map((name) => ({ field: name, code: "choice", message: "must be one of the choices" }));
   if (errors.length > 0) throw new ServiceError("validation_failed", { errors });
   const rooms = field("rooms")
     .split(/[\s,]+/)

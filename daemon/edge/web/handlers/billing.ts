@@ -42,7 +42,7 @@ export function billingHandlers(deps: HandlerDeps): Handlers {
   ): Promise<Outcome> => {
     const seen = await visit.call(billingSuccess, { org_id, checkout_id });
     if (!seen.ok && seen.problem.code === "billing_off") return { to: "/billing" };
-    if (!seen.ok) return { page: deadEnd("No such payment", seen.problem, "/billing") };
+    if (!seen.ok) return { page: deadEnd("Payment not found", seen.problem, "/billing") };
     const page = successPage(await accountOf(visit), { ...seen.body, made }, told);
     return seen.body.is_paid ? { page } : { page, look_again_seconds: LOOK_AGAIN_SECONDS };
   };
@@ -68,7 +68,7 @@ export function billingHandlers(deps: HandlerDeps): Handlers {
       }
       return await after(visit, taken, null, async (told) => {
         const outcome = await success(visit, checkout_id, null, told);
-        return "page" in outcome ? outcome.page : deadEnd("No such payment", taken.problem, "/billing");
+        return "page" in outcome ? outcome.page : deadEnd("Payment not found", taken.problem, "/billing");
       });
     }),
   };

@@ -43,20 +43,30 @@ export function memberHandlers(deps: HandlerDeps): Handlers {
       switch (field("do")) {
         case "role": {
           const set = await visit.call(memberUpdate, { org_id, user_id, role: field("role") as Role });
-          return await after(visit, set, "The role is set. Keys beyond it have ended.", page);
+          return await after(visit, set, "Role changed. Keys with more access were revoked.", page);
         }
         case "remove": {
           const removed = await visit.call(memberRemove, { org_id, user_id });
           if (removed.ok && user_id === visit.caller?.key_id) return { to: "/signin" };
-          return await after(visit, removed, "They are removed, and their keys and sessions here have ended.", page);
+          return await after(
+            visit,
+            removed,
+            "Member removed. Their keys and sessions in this organization have ended.",
+            page,
+          );
         }
         case "application": {
           const ended = await visit.call(applicationEnd, { org_id, grant_id: field("grant_id") });
-          return await after(visit, ended, "The application is signed out, and what it has made has ended.", page);
+          return await after(
+            visit,
+            ended,
+            "Access revoked, and everything that depends on the application has ended.",
+            page,
+          );
         }
         case "withdraw": {
           const gone = await visit.call(invitationDelete, { org_id, invitation_id: field("invitation_id") });
-          return await after(visit, gone, "The invitation is withdrawn.", page);
+          return await after(visit, gone, "Invitation withdrawn.", page);
         }
         default: {
           const email = field("email").trim();

@@ -19,8 +19,8 @@ const SHARE_OF_NETWORK = 0.1;
 const HOURS = 24;
 
 /** The response is the same for a new and for an existing user. */
-const LETTER = "If the address is right, a letter is on its way. It has a link that is good once.";
-const FILED = "Whoever runs this service looks at it, and writes to you.";
+const LETTER = "If the address is eligible, an e-mail with a link is on its way. The link works once.";
+const FILED = "Your request was sent. The operator of this service will review it and contact you.";
 
 export function signUpHandlers(deps: SignUpHandlerDeps): Handlers {
   const { signUp, addresses } = deps.users;
@@ -34,7 +34,7 @@ export function signUpHandlers(deps: SignUpHandlerDeps): Handlers {
     const ip = request.ip ?? "";
     if (ofHour?.has(ip) !== false && ofDay?.take(ip) !== false && ofHour?.take(ip) !== false) return;
     throw new ServiceError("rate_limited", {
-      detail: "Too many letters were asked for from your address.",
+      detail: "Too many e-mails were requested from your IP address.",
       hint: "Try again in an hour.",
       retryAfterSeconds: 3600,
     });
@@ -102,7 +102,7 @@ export function signUpHandlers(deps: SignUpHandlerDeps): Handlers {
             async () => {
               requireLetter(visit);
               await signUp.ask(field("email"), note, asked);
-              return signUp.sendsLetters ? askedPage("Look at your mail", LETTER) : askedPage("Thank you", FILED);
+              return signUp.sendsLetters ? askedPage("Check your e-mail", LETTER) : askedPage("Thank you", FILED);
             },
             start,
           );
@@ -118,7 +118,7 @@ export function signUpHandlers(deps: SignUpHandlerDeps): Handlers {
         async () => {
           requireLetter(visit);
           await addresses.recover(visit.field("email"), visit.asked);
-          return askedPage("Look at your mail", `${LETTER} It goes to addresses only that somebody here has verified.`);
+          return askedPage("Check your e-mail", `${LETTER} It is sent only to a verified address of an account.`);
         },
         page,
       );

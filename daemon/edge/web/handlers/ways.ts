@@ -27,7 +27,7 @@ export function wayHandlers(deps: HandlerDeps): Handlers {
     if (session_id === undefined) throw new ServiceError("session_ended");
     try {
       const secret = await deps.users.signIn.setPassword(session_id, visit.field("password"), visit.asked);
-      const done = "Your password is set, and your other sessions have ended.";
+      const done = "Password set. Your other sessions were signed out.";
       const outcome = await after(visit.proved(secret), { ok: true }, done, (told) => ways(visit, told));
       return { ...outcome, cookies: { session: secret } };
     } catch (error) {
@@ -52,11 +52,11 @@ export function wayHandlers(deps: HandlerDeps): Handlers {
         case "add": {
           const response = readAnswer(field("passkey")) ?? {};
           const added = await visit.call(passkeyAdd, { name: field("name").trim(), response });
-          return await after(visit, added, "The passkey is added.", page);
+          return await after(visit, added, "Passkey added.", page);
         }
         case "remove": {
           const removed = await visit.call(passkeyRemove, { passkey_id: field("passkey_id") });
-          return await after(visit, removed, "The passkey is removed. Your browser may still show it.", page);
+          return await after(visit, removed, "Passkey removed. Your browser may still show it.", page);
         }
         case "link": {
           const begun = await visit.call(identityBegin);
@@ -64,10 +64,10 @@ export function wayHandlers(deps: HandlerDeps): Handlers {
         }
         case "unlink": {
           const removed = await visit.call(identityRemove, { identity_id: field("identity_id") });
-          return await after(visit, removed, "The account is not linked any more.", page);
+          return await after(visit, removed, "Account unlinked.", page);
         }
         default:
-          throw new ServiceError("invalid_body", { detail: "The form says nothing that this page does." });
+          throw new ServiceError("invalid_body", { detail: "The form has no known action in field do." });
       }
     }),
   };

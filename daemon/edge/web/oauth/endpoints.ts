@@ -74,7 +74,7 @@ export function makeEndpoints({ oauth, road, lookups, url, clients, log }: Endpo
       case DEVICE_GRANT:
         return await oauth.tokens.byDevice({ client_id: need("client_id"), device_code: need("device_code") }, from);
       default:
-        throw new Refusal("unsupported_grant_type", "grant_type is none of those that are served.");
+        throw new Refusal("unsupported_grant_type", "grant_type is not supported.");
     }
   };
 
@@ -203,7 +203,7 @@ function json(status: number, body: object | null, headers: Record<string, strin
 
 const tooOften = (perHour: number) =>
   new ServiceError("rate_limited", {
-    detail: "This address has asked for it too often.",
+    detail: "Too many requests from this IP address.",
     retryAfterSeconds: 3600 / perHour,
   });
 
@@ -218,7 +218,7 @@ const mediaTypeOf = ({ headers }: PageRequest) => headers.get("content-type")?.s
 /** Throws unsupported_media_type, body_too_large, invalid_body. */
 async function readForm(request: PageRequest): Promise<URLSearchParams> {
   if (mediaTypeOf(request) !== "application/x-www-form-urlencoded") {
-    throw new ServiceError("unsupported_media_type", { detail: "The body must be a form, in its URL-encoded kind." });
+    throw new ServiceError("unsupported_media_type", { detail: "The body must be a URL-encoded form." });
   }
   return new URLSearchParams(new TextDecoder().decode(await request.body(MAX_BYTES)));
 }

@@ -13,7 +13,7 @@ export class Lookups {
     const requireFetch = () => {
       if (this.#limit.take(ip ?? "")) return;
       throw new ServiceError("rate_limited", {
-        detail: "Too many applications were looked up for your address.",
+        detail: "Too many applications were looked up from your IP address.",
         retryAfterSeconds: 3600 / PER_HOUR,
       });
     };

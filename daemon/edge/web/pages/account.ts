@@ -42,29 +42,29 @@ function inShort({ plan, sandboxes, totals, credits }: UsageReport): Markup {
   const left =
     credits.remaining === null ? "no limit" : credits.remaining.toLocaleString("en", { maximumFractionDigits: 3 });
   const hours = (totals.sandbox_seconds / 3600).toFixed(1);
-  return html`<h2>Usage</h2><dl class="facts"><dt>Plan</dt><dd>${plan}</dd><dt>Credits left</dt><dd>${left}</dd><dt>Sandboxes now</dt><dd>${sandboxes.active}</dd><dt>This month</dt><dd>${hours} h of sandboxes</dd></dl><p><a href="/billing">Credits and usage</a></p>`;
+  return html`<h2>Usage</h2><dl class="facts"><dt>Plan</dt><dd>${plan}</dd><dt>Credits left</dt><dd>${left}</dd><dt>Active sandboxes</dt><dd>${sandboxes.active}</dd><dt>This month</dt><dd>${hours} sandbox hours</dd></dl><p><a href="/billing">Credits and usage</a></p>`;
 }
 
 export function profilePage(account: AccountRecord, { hasMail, usage }: ShownProfile, told: Told = {}): Page {
   const { email, email_verified, name, role, organizations, org_id } = account;
   const others = organizations.filter((each) => each.org_id !== org_id);
   const change = others.length
-    ? html`<h2>Another organization</h2><form method="post" action="/account" class="row narrow">${hidden([["do", "org"]])}
+    ? html`<h2>Switch organization</h2><form method="post" action="/account" class="row narrow">${hidden([["do", "org"]])}
 ${choice(
   "org_id",
-  "Look at",
+  "Organization",
   others.map((each) => [each.org_id, `${each.name} (${each.role})`]),
-)}<button class="button">Change</button></form>`
+)}<button class="button">Switch</button></form>`
     : "";
   const address = hasMail
-    ? html`<h2>E-mail</h2><form method="post" action="/account" class="narrow">${hidden([["do", "email"]])}${field("email", email_verified ? "Another address" : "Your address", { type: "email", value: email_verified ? "" : email, autocomplete: "email", hint: email_verified ? "A letter with a link goes to it." : "It is not verified yet: a letter with a link goes to it. Then a letter can bring you a new way in." })}<button class="button">Send the letter</button></form>`
+    ? html`<h2>E-mail</h2><form method="post" action="/account" class="narrow">${hidden([["do", "email"]])}${field("email", email_verified ? "New address" : "Your address", { type: "email", value: email_verified ? "" : email, autocomplete: "email", hint: email_verified ? "We will e-mail a confirmation link to it." : "Not verified yet: we will e-mail a link to it. A verified address can be used to reset your access." })}<button class="button">Send the link</button></form>`
     : "";
   return {
     title: "Account",
     who: whoOf(account),
     body: html`${heading("/account", told)}<dl class="facts"><dt>E-mail</dt><dd>${email}${email_verified ? html` <span class="muted">verified</span>` : ""}</dd><dt>Organization</dt><dd><bdi>${whoOf(account).org}</bdi> <span class="muted">as ${role}</span></dd><dt>Id</dt><dd class="mono">${account.user_id}</dd></dl>
 <form method="post" action="/account" class="narrow">${hidden([["do", "name"]])}${field("name", "Name", { value: name, autocomplete: "name" })}<button class="button main">Save</button></form>
-${usage ? inShort(usage) : ""}${address}${change}<h2>Your data</h2><p><a href="/account/data">See all that is kept, or delete this account</a></p>`,
+${usage ? inShort(usage) : ""}${address}${change}<h2>Your data</h2><p><a href="/account/data">View your data, or delete this account</a></p>`,
   };
 }
 
@@ -76,7 +76,7 @@ export interface NewKey {
 }
 
 export const keyShown = ({ url, key, name }: NewKey): Markup =>
-  html`<div class="prompt"><p><b>Your new key</b> <bdi>${name}</bdi> <span class="muted">shown once, now</span></p><pre id="exports">export ROOMD_URL=${url}
+  html`<div class="prompt"><p><b>Your new key</b> <bdi>${name}</bdi> <span class="muted">Copy it now. It will not be shown again.</span></p><pre id="exports">export ROOMD_URL=${url}
 export ROOMD_API_KEY=${key}</pre><button type="button" class="button main" data-copy="exports" hidden>Copy both lines</button></div>`;
 
 export const ENDS: readonly (readonly [string, string])[] = [
@@ -87,8 +87,8 @@ export const ENDS: readonly (readonly [string, string])[] = [
   ["31536000", "In a year"],
 ];
 export const MAY: readonly (readonly [string, string])[] = [
-  ["all", "Everything of my role"],
-  ["read", "Reading only"],
+  ["all", "Full access (same as my role)"],
+  ["read", "Read only"],
 ];
 
 interface ShownKeys {
@@ -105,18 +105,18 @@ export function keysPage(account: AccountRecord, { keys, names, made, once }: Sh
   const shown = made ? keyShown(made) : "";
   const rows = keys.map(
     (key) =>
-      html`<tr><td data-label="Name"><bdi>${key.name}</bdi></td><td data-label="Key" class="mono">${key.key_prefix}…</td><td data-label="May">${mayOf(key)}</td><td data-label="Made by"><bdi>${names.get(key.created_by.id) ?? (key.created_by.type === "operator" ? "the operator" : key.created_by.id)}</bdi></td><td data-label="Last used">${moment(key.last_used_at)}</td><td data-label="Ends">${moment(key.expires_at, "–")}</td><td class="num">${act(key, "rotate", "Rotate", once)}${sure("Revoke", key.name, act(key, "revoke", "Revoke for good", once))}</td></tr>`,
+      html`<tr><td data-label="Name"><bdi>${key.name}</bdi></td><td data-label="Key" class="mono">${key.key_prefix}…</td><td data-label="Access">${mayOf(key)}</td><td data-label="Created by"><bdi>${names.get(key.created_by.id) ?? (key.created_by.type === "operator" ? "the operator" : key.created_by.id)}</bdi></td><td data-label="Last used">${moment(key.last_used_at)}</td><td data-label="Expires">${moment(key.expires_at, "–")}</td><td class="num">${act(key, "rotate", "Rotate", once)}${sure("Revoke", key.name, act(key, "revoke", "Revoke permanently", once))}</td></tr>`,
   );
-  const none = html`<p class="muted">There is no key yet. Programs and clients come in by a key.</p>`;
-  const table = html`<div class="scroll"><table><thead><tr><th>Name</th><th>Key</th><th>May</th><th>Made by</th><th>Last used</th><th>Ends</th><td></td></tr></thead><tbody>${rows}</tbody></table></div>`;
+  const none = html`<p class="muted">No API keys yet. Programs and MCP clients use a key to connect.</p>`;
+  const table = html`<div class="scroll"><table><thead><tr><th>Name</th><th>Key</th><th>Access</th><th>Created by</th><th>Last used</th><th>Expires</th><td></td></tr></thead><tbody>${rows}</tbody></table></div>`;
   const make =
     account.role === "viewer"
       ? html`<p class="muted">Viewers cannot create API keys. An owner or admin can change your role.</p>`
-      : html`<h2>Make a key</h2><form method="post" action="/account/keys" class="row">${hidden([
+      : html`<h2>Create a key</h2><form method="post" action="/account/keys" class="row">${hidden([
           ["do", "make"],
           ["once", once],
         ])}
-${field("name", "Name", { value: typed?.get("name") })}${choice("may", "May", MAY, typed?.get("may"))}${choice("ends", "Ends", ENDS, typed?.get("ends"))}<button class="button main">Make key</button></form>`;
+${field("name", "Name", { value: typed?.get("name") })}${choice("may", "Access", MAY, typed?.get("may"))}${choice("ends", "Expires", ENDS, typed?.get("ends"))}<button class="button main">Create key</button></form>`;
   return {
     title: "API keys",
     who: whoOf(account),
@@ -127,11 +127,11 @@ ${field("name", "Name", { value: typed?.get("name") })}${choice("may", "May", MA
 function mayOf({ scopes, room_ids }: KeyRecord): string {
   const writes = scopes.filter((scope) => !scope.endsWith(":read"));
   const what = scopes.includes("org:admin")
-    ? "everything"
+    ? "full access"
     : writes.length === 0
-      ? "reading"
+      ? "read only"
       : scopes.length > 8
-        ? "what a member may"
+        ? "full member access"
         : scopes.join(", ");
   return room_ids === null ? what : `${what} · ${room_ids.join(", ")}`;
 }
@@ -146,28 +146,28 @@ const act = ({ key_id, name }: KeyRecord, what: string, label: string, once: str
 export function sessionsPage(account: AccountRecord, sessions: readonly SessionRecord[], told: Told = {}): Page {
   const rows = sessions.map((session) => {
     const end = session.is_this
-      ? html`<span class="muted">this one</span>`
+      ? html`<span class="muted">this session</span>`
       : sure(
-          "End",
+          "Sign out",
           `the session of ${browserOf(session.user_agent)}`,
-          html`<form method="post" action="/account/sessions">${hidden([["session_id", session.session_id]])}<button class="link">Sign it out</button></form>`,
+          html`<form method="post" action="/account/sessions">${hidden([["session_id", session.session_id]])}<button class="link">Sign out this session</button></form>`,
         );
-    return html`<tr><td data-label="Where">${browserOf(session.user_agent)}</td><td data-label="Address" class="mono">${session.ip ?? "–"}</td><td data-label="Since">${moment(session.created_at)}</td><td data-label="Seen">${moment(session.seen_at)}</td><td class="num">${end}</td></tr>`;
+    return html`<tr><td data-label="Device">${browserOf(session.user_agent)}</td><td data-label="IP address" class="mono">${session.ip ?? "–"}</td><td data-label="Signed in">${moment(session.created_at)}</td><td data-label="Last seen">${moment(session.seen_at)}</td><td class="num">${end}</td></tr>`;
   });
   const others =
     sessions.length > 1
-      ? html`<p></p><form method="post" action="/account/sessions">${hidden([["session_id", "others"]])}<button class="button">End all others</button></form>`
+      ? html`<p></p><form method="post" action="/account/sessions">${hidden([["session_id", "others"]])}<button class="button">Sign out all other sessions</button></form>`
       : "";
   return {
     title: "Sessions",
     who: whoOf(account),
-    body: html`${heading("/account/sessions", told)}<div class="scroll"><table><thead><tr><th>Where</th><th>Address</th><th>Since</th><th>Seen</th><td></td></tr></thead><tbody>${rows}</tbody></table></div>${others}`,
+    body: html`${heading("/account/sessions", told)}<div class="scroll"><table><thead><tr><th>Device</th><th>IP address</th><th>Signed in</th><th>Last seen</th><td></td></tr></thead><tbody>${rows}</tbody></table></div>${others}`,
   };
 }
 
 /** As people call it. */
 function browserOf(agent: string | null): string {
-  const name = /Edg|OPR|Firefox|Chrom(?:e|ium)|Safari|curl/.exec(agent ?? "")?.[0] ?? "Another program";
+  const name = /Edg|OPR|Firefox|Chrom(?:e|ium)|Safari|curl/.exec(agent ?? "")?.[0] ?? "Other client";
   const system = /Android|iPhone|iPad|Windows|Mac OS X|Linux/.exec(agent ?? "")?.[0];
   const said = { Edg: "Edge", OPR: "Opera", Chromium: "Chrome" }[name] ?? name;
   return system ? `${said} on ${system}` : said;
@@ -183,7 +183,7 @@ export function proofPage(
 ): Page {
   const along = [...form].filter(([name]) => !PROOFS.includes(name));
   const password = account.has_password
-    ? html`<form method="post" action="${path}" class="narrow">${hidden(along)}${field("proof", "Password", { type: "password", autocomplete: "current-password", isFirst: true })}<button class="button main">Go on</button></form>`
+    ? html`<form method="post" action="${path}" class="narrow">${hidden(along)}${field("proof", "Password", { type: "password", autocomplete: "current-password", isFirst: true })}<button class="button main">Continue</button></form>`
     : "";
   const button = passkeyButton(offer, {
     does: "use",
@@ -192,11 +192,11 @@ export function proofPage(
     isMain: !account.has_password,
   });
   return {
-    title: "Is it you?",
+    title: "Confirm it is you",
     status: 403,
     leadsOut: ROUTES[path]?.leadsOut ?? form.get("do") === "link",
     who: whoOf(account),
-    body: html`<h1>Is it you?</h1><p class="muted">Prove it once more. That is good for 10 minutes.</p>${trouble(problem)}${password}${offer ? html`<form method="post" action="${path}" class="narrow">${hidden(along)}${button}</form>` : ""}`,
+    body: html`<h1>Confirm it is you</h1><p class="muted">For security, confirm your identity. This is valid for 10 minutes.</p>${trouble(problem)}${password}${offer ? html`<form method="post" action="${path}" class="narrow">${hidden(along)}${button}</form>` : ""}`,
   };
 }
 

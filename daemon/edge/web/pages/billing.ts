@@ -9,7 +9,7 @@ import { html, type Markup } from "../../../core/markup.ts";
 import { hidden, moment, type Page, tabs, trouble } from "../layout.ts";
 import { keyShown, type NewKey, type Told, whoOf } from "./account.ts";
 
-const KINDS: Record<LedgerEntry["kind"], string> = { grant: "granted", withdrawal: "taken back", spend: "used" };
+const KINDS: Record<LedgerEntry["kind"], string> = { grant: "granted", withdrawal: "withdrawn", spend: "used" };
 const HOUR = 3600;
 const MIB = 1024 ** 2;
 
@@ -26,11 +26,12 @@ function planOf({ role }: AccountRecord, bought: BillingRecord): Markup | string
   const told = {
     none: "",
     pending: "The payment is not complete.",
-    active: cancels_at_end ? "It was cancelled." : "",
-    past_due: "The last payment has failed: see to it at the payment service, so that the plan goes on.",
-    ended: "The subscription has ended. What runs goes on; nothing is added beyond plan free.",
+    active: cancels_at_end ? "The subscription was cancelled." : "",
+    past_due: "The last payment failed. Update your payment method at the payment service to keep the plan.",
+    ended:
+      "The subscription has ended. Running sandboxes continue; nothing can be added above the limits of the free plan.",
   }[status];
-  const until = plan_until === null ? "" : html` The plan is there until ${moment(plan_until)}.`;
+  const until = plan_until === null ? "" : html` The plan is valid until ${moment(plan_until)}.`;
   const paid =
     status === "active" && !cancels_at_end ? html`<p class="muted">Paid until ${moment(period_end)}.</p>` : "";
   const say = told || until ? html`<p class="${status === "past_due" ? "trouble" : "muted"}">${told}${until}</p>` : "";
@@ -56,14 +57,14 @@ export interface Success {
 /** The page after returning from the payment. */
 export function successPage(account: AccountRecord, seen: Success, { problem = null }: Told = {}): Page {
   const { checkout_id, is_paid, plan, key_prefix, made } = seen;
-  const take = html`<form method="post" action="/billing/success">${hidden([["session_id", checkout_id]])}<button class="button main">Show me my API key</button></form><p class="muted">It is shown once.</p>`;
+  const take = html`<form method="post" action="/billing/success">${hidden([["session_id", checkout_id]])}<button class="button main">Show my API key</button></form><p class="muted">It is shown once.</p>`;
   const taken = html`<p>The key of this payment is <code>${key_prefix ?? ""}…</code>. It was shown once. <a href="/account/keys">Other keys</a></p>`;
   const key = made ? keyShown(made) : key_prefix === null ? (account.role === "owner" ? take : "") : taken;
   const body = is_paid
     ? html`<h1>Thank you</h1>${trouble(problem)}<p>The plan of <bdi>${whoOf(account).org}</bdi> is <b>${plan}</b>.</p>${key}`
-    : html`<h1>Still being confirmed</h1>${trouble(problem)}<p role="status">The payment service has not said yet that it is paid. This page looks again by itself.</p>`;
+    : html`<h1>Confirming your payment</h1>${trouble(problem)}<p role="status">The payment service has not confirmed the payment yet. This page refreshes automatically.</p>`;
   return {
-    title: is_paid ? "Thank you" : "Still being confirmed",
+    title: is_paid ? "Thank you" : "Confirming your payment",
     who: whoOf(account),
     body: html`${body}<p><a href="/billing">Billing</a></p>`,
   };
@@ -78,18 +79,18 @@ export function billingPage(
   // The rows below have the operator's grants alone.
   const byRows = items.reduce((sum, { kind, amount }) => (kind === "spend" ? sum : sum + amount), 0);
   const planned = granted === null || next_cursor !== null ? 0 : granted - byRows;
-  const ofPlan = planned > 0 ? html` <span class="muted">of these ${shown(planned)} by the plan</span>` : "";
+  const ofPlan = planned > 0 ? html` <span class="muted">including ${shown(planned)} from the plan</span>` : "";
   const balance =
     granted === null
-      ? html`<p>Nothing is counted against credits: there is no limit.</p>`
-      : html`<dl class="facts"><dt>Left</dt><dd><b>${shown(remaining ?? 0)}</b></dd><dt>Granted</dt><dd>${shown(granted)}${ofPlan}</dd><dt>Used</dt><dd>${shown(used)}</dd></dl>`;
+      ? html`<p>This organization has no credit limit.</p>`
+      : html`<dl class="facts"><dt>Remaining</dt><dd><b>${shown(remaining ?? 0)}</b></dd><dt>Granted</dt><dd>${shown(granted)}${ofPlan}</dd><dt>Used</dt><dd>${shown(used)}</dd></dl>`;
   const rows = items.map(
     ({ at, kind, amount, reason }) =>
-      html`<tr><td data-label="When">${moment(at)}</td><td data-label="What">${KINDS[kind]}</td><td data-label="Why"><bdi>${reason}</bdi></td><td data-label="Credits" class="num">${shown(amount)}</td></tr>`,
+      html`<tr><td data-label="When">${moment(at)}</td><td data-label="Type">${KINDS[kind]}</td><td data-label="Reason"><bdi>${reason}</bdi></td><td data-label="Credits" class="num">${shown(amount)}</td></tr>`,
   );
   const ledger = rows.length
-    ? html`<div class="scroll"><table><thead><tr><th>When</th><th>What</th><th>Why</th><th class="num">Credits</th></tr></thead><tbody>${rows}</tbody></table></div>`
-    : html`<p class="muted">No credits were granted or used yet.</p>`;
+    ? html`<div class="scroll"><table><thead><tr><th>When</th><th>Type</th><th>Reason</th><th class="num">Credits</th></tr></thead><tbody>${rows}</tbody></table></div>`
+    : html`<p class="muted">No credits granted or used yet.</p>`;
   const more =
     next_cursor === null
       ? ""
@@ -105,8 +106,8 @@ export function billingPage(
     body: html`<h1>Account</h1>${tabs("/billing")}${trouble(problem)}${warnings}
 <h2>Plan</h2><dl class="facts"><dt>Plan</dt><dd>${usage.plan}</dd><dt>Rooms</dt><dd>${shown(rooms.active)} of ${shown(rooms.hard_cap)}</dd><dt>Sandboxes</dt><dd>${shown(sandboxes.active)} of ${shown(sandboxes.hard_cap)}</dd></dl>${planOf(account, bought)}
 <h2>Credits</h2>${balance}${grantedBy}
-<h2>This month</h2><dl class="facts"><dt>Sandboxes</dt><dd>${hours(totals.sandbox_seconds)}</dd><dt>Processors</dt><dd>${hours(totals.vcpu_seconds)}</dd><dt>Commands</dt><dd>${shown(totals.exec_count)}</dd><dt>Messages</dt><dd>${shown(totals.messages)}</dd><dt>Sent out</dt><dd>${(totals.egress_bytes / MIB).toFixed(1)} MiB</dd></dl>
-<h2>Granted and used</h2>${ledger}${more}`,
+<h2>This month</h2><dl class="facts"><dt>Sandboxes</dt><dd>${hours(totals.sandbox_seconds)}</dd><dt>Processors</dt><dd>${hours(totals.vcpu_seconds)}</dd><dt>Commands</dt><dd>${shown(totals.exec_count)}</dd><dt>Messages</dt><dd>${shown(totals.messages)}</dd><dt>Outbound traffic</dt><dd>${(totals.egress_bytes / MIB).toFixed(1)} MiB</dd></dl>
+<h2>Credit history</h2>${ledger}${more}`,
   };
 }
 

@@ -8,12 +8,12 @@ import { type Told, whoOf } from "./account.ts";
 export function dataPage(account: AccountRecord, kept: string | null, { problem = null }: Told = {}): Page {
   const shown =
     kept === null
-      ? html`<form method="post" action="/account/data">${hidden([["do", "export"]])}<button class="button">Show all that is kept</button></form>`
+      ? html`<form method="post" action="/account/data">${hidden([["do", "export"]])}<button class="button">Show my data</button></form>`
       : html`<div class="prompt"><pre id="kept">${kept}</pre><button type="button" class="button main" data-copy="kept" hidden>Copy</button></div>`;
   return {
     title: "Your data",
     who: whoOf(account),
-    body: html`<h1>Account</h1>${tabs("/account")}${trouble(problem)}<h2>Your data</h2><p class="muted">What you did is in the records of your organizations, where you go by your id. Passwords and keys are kept as hashes only, and not shown.</p>${shown}
-<h2>Delete this account</h2><p>This cannot be undone. You leave every organization, your keys and sessions end, and all that is kept of you goes. Records stay for their own time, with your id alone.</p><form method="post" action="/account/data" class="narrow">${hidden([["do", "forget"]])}${field("email", "Your e-mail", { type: "email", hint: `Type ${account.email} to confirm.` })}<button class="button bad">Delete my account</button></form>`,
+    body: html`<h1>Account</h1>${tabs("/account")}${trouble(problem)}<h2>Your data</h2><p class="muted">Your actions are recorded in the audits of your organizations under your user ID. Passwords and keys are stored only as hashes, and are not shown.</p>${shown}
+<h2>Delete this account</h2><p>This cannot be undone. You leave every organization, your keys are revoked, your sessions are signed out, and all your data is deleted. Audit records remain for their retention period, with your user ID only.</p><form method="post" action="/account/data" class="narrow">${hidden([["do", "forget"]])}${field("email", "Your e-mail", { type: "email", hint: `Type ${account.email} to confirm.` })}<button class="button bad">Delete my account</button></form>`,
   };
 }

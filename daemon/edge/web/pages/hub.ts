@@ -29,7 +29,7 @@ export function hubPage(account: AccountRecord, path: string, { url, nonce, hasH
     at: path,
     who,
     hub: { boot, nonce },
-    body: html`<noscript><div class="empty"><p><b>This page shows what goes on as it happens, and needs script for that.</b></p>
-<p>Your <a href="/account">account</a> and the <a href="/prompts">prompts</a> need none. In a shell, <code>roomd top</code> and <code>roomd audit</code> show the same.</p></div></noscript>`,
+    body: html`<noscript><div class="empty"><p><b>This page shows live activity and needs JavaScript.</b></p>
+<p>Your <a href="/account">account</a> and the <a href="/prompts">prompts</a> work without it. In a shell, <code>roomd top</code> and <code>roomd audit</code> show the same information.</p></div></noscript>`,
   };
 }

@@ -8,10 +8,10 @@ import { choice, hidden, moment, type Page, sure, tabs, trouble } from "../layou
 import { type Told, whoOf } from "./account.ts";
 
 const SAYS: Record<(typeof ROLES)[number], string> = {
-  owner: "owner: everything",
-  admin: "admin: all but billing",
-  member: "member: own keys",
-  viewer: "viewer: reading",
+  owner: "owner: full access",
+  admin: "admin: all except billing",
+  member: "member: own API keys",
+  viewer: "viewer: read only",
 };
 
 export interface NewLink {
@@ -56,62 +56,62 @@ export function membersPage(
             html`<form method="post" action="/org/members">${hidden([
               ["do", "remove"],
               ["user_id", member.user_id],
-            ])}<button class="link">${isSelf ? "Leave, with my keys" : "Remove, with their keys"}</button></form>`,
+            ])}<button class="link">${isSelf ? "Leave and revoke my keys" : "Remove and revoke their keys"}</button></form>`,
           )
         : "";
-    return html`<tr><td data-label="Name"><bdi>${member.name}</bdi>${isSelf ? html` <span class="muted">you</span>` : ""}</td><td data-label="E-mail" class="unbroken"><bdi>${member.email}</bdi></td><td data-label="Role">${role}</td><td data-label="Since">${moment(member.created_at)}</td><td class="num">${end}</td></tr>`;
+    return html`<tr><td data-label="Name"><bdi>${member.name}</bdi>${isSelf ? html` <span class="muted">you</span>` : ""}</td><td data-label="E-mail" class="unbroken"><bdi>${member.email}</bdi></td><td data-label="Role">${role}</td><td data-label="Joined">${moment(member.created_at)}</td><td class="num">${end}</td></tr>`;
   });
   const open = (invitations ?? []).map(
     (each) =>
-      html`<tr><td data-label="For"><bdi>${each.email ?? "whoever has the link"}</bdi></td><td data-label="Role">${each.role}</td><td data-label="Until">${moment(each.expires_at)}</td><td class="num">${sure(
+      html`<tr><td data-label="For"><bdi>${each.email ?? "anyone with the link"}</bdi></td><td data-label="Role">${each.role}</td><td data-label="Expires">${moment(each.expires_at)}</td><td class="num">${sure(
         "Withdraw",
-        `the invitation for ${each.email ?? "whoever has the link"}`,
+        `the invitation for ${each.email ?? "anyone with the link"}`,
         html`<form method="post" action="/org/members">${hidden([
           ["do", "withdraw"],
           ["invitation_id", each.invitation_id],
-        ])}<button class="link">Withdraw it</button></form>`,
+        ])}<button class="link">Withdraw invitation</button></form>`,
       )}</td></tr>`,
   );
   const letIn = (applications?.items ?? []).map(
     (each) =>
-      html`<tr><td data-label="Application"><bdi>${each.client_name}</bdi></td><td data-label="Member"><bdi>${each.user_name}</bdi></td><td data-label="Since">${moment(each.created_at)}</td><td data-label="Last used">${moment(each.last_used_at)}</td><td class="num">${sure(
-        "Sign out",
+      html`<tr><td data-label="Application"><bdi>${each.client_name}</bdi></td><td data-label="Member"><bdi>${each.user_name}</bdi></td><td data-label="Authorized">${moment(each.created_at)}</td><td data-label="Last used">${moment(each.last_used_at)}</td><td class="num">${sure(
+        "Revoke",
         each.client_name,
         html`<form method="post" action="/org/members">${hidden([
           ["do", "application"],
           ["grant_id", each.grant_id],
-        ])}<button class="link">Sign it out</button></form>`,
+        ])}<button class="link">Revoke access</button></form>`,
       )}</td></tr>`,
   );
   const more = applications?.next_cursor
-    ? html`<p class="muted">Older ones: <code>roomd application list</code></p>`
+    ? html`<p class="muted">More applications: <code>roomd application list</code></p>`
     : "";
   const signedIn = letIn.length
-    ? html`<h2>Applications of members</h2><div class="scroll"><table><thead><tr><th>Application</th><th>Member</th><th>Since</th><th>Last used</th><td></td></tr></thead><tbody>${letIn}</tbody></table></div>${more}`
+    ? html`<h2>Applications of members</h2><div class="scroll"><table><thead><tr><th>Application</th><th>Member</th><th>Authorized</th><th>Last used</th><td></td></tr></thead><tbody>${letIn}</tbody></table></div>${more}`
     : "";
   const shown = link
-    ? html`<div class="prompt"><p><b>The link</b> <span class="muted">for one person and 72 hours; shown once, now</span></p><pre id="link">${link.url}</pre>${link.mailedTo === null ? "" : html`<p class="muted">A letter with it is on its way to <bdi>${link.mailedTo}</bdi>.</p>`}<button type="button" class="button main" data-copy="link" hidden>Copy link</button></div>`
+    ? html`<div class="prompt"><p><b>Invitation link</b> <span class="muted">It works for one person within 72 hours. Copy it now: it is not shown again.</span></p><pre id="link">${link.url}</pre>${link.mailedTo === null ? "" : html`<p class="muted">An e-mail with the link is on its way to <bdi>${link.mailedTo}</bdi>.</p>`}<button type="button" class="button main" data-copy="link" hidden>Copy link</button></div>`
     : "";
   const invite = isKeeper
-    ? html`<h2>Invite somebody</h2><form method="post" action="/org/members" class="row">${hidden([
+    ? html`<h2>Invite a member</h2><form method="post" action="/org/members" class="row">${hidden([
         ["do", "invite"],
         ["once", once],
       ])}
-<p class="field"><label for="email">E-mail, if only they may take it</label><input id="email" name="email" type="email" value="${typed?.get("email") ?? ""}" autocomplete="off"></p>${choice(
+<p class="field"><label for="email">E-mail (optional: only this address can accept)</label><input id="email" name="email" type="email" value="${typed?.get("email") ?? ""}" autocomplete="off"></p>${choice(
         "role",
         "Role",
         given.map((role) => [role, SAYS[role]]),
         "member",
-      )}<button class="button main">Make a link</button></form>
-${open.length ? html`<h2>Open invitations</h2><div class="scroll"><table><thead><tr><th>For</th><th>Role</th><th>Until</th><td></td></tr></thead><tbody>${open}</tbody></table></div>` : ""}`
+      )}<button class="button main">Create invitation link</button></form>
+${open.length ? html`<h2>Open invitations</h2><div class="scroll"><table><thead><tr><th>For</th><th>Role</th><th>Expires</th><td></td></tr></thead><tbody>${open}</tbody></table></div>` : ""}`
     : "";
   const end =
     account.role === "owner"
-      ? html`<h2>End the organization</h2><p><a href="/org/end">End this organization</a> <span class="muted">with all its rooms</span></p>`
+      ? html`<h2>Delete the organization</h2><p><a href="/org/end">Delete this organization</a> <span class="muted">with all its rooms</span></p>`
       : "";
   return {
     title: "Members",
     who: whoOf(account),
-    body: html`<h1>Account</h1>${tabs("/org/members")}${trouble(problem)}${done === null ? "" : html`<p class="done" role="status">${done}</p>`}${shown}<h2>Members</h2><div class="scroll"><table><thead><tr><th>Name</th><th>E-mail</th><th>Role</th><th>Since</th><td></td></tr></thead><tbody>${rows}</tbody></table></div>${signedIn}${invite}${end}`,
+    body: html`<h1>Account</h1>${tabs("/org/members")}${trouble(problem)}${done === null ? "" : html`<p class="done" role="status">${done}</p>`}${shown}<h2>Members</h2><div class="scroll"><table><thead><tr><th>Name</th><th>E-mail</th><th>Role</th><th>Joined</th><td></td></tr></thead><tbody>${rows}</tbody></table></div>${signedIn}${invite}${end}`,
   };
 }

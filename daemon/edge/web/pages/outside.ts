@@ -18,7 +18,7 @@ export function returnPage(answer: URLSearchParams): Page {
   const along = ANSWERED.flatMap((name) => answer.getAll(name).map((value) => [name, value] as const));
   return {
     title: "Signing in",
-    body: html`${BRAND}<h1>Signing in</h1><br><form method="post" action="/signin/return"${answer.has("state") ? new Markup(" data-go") : ""}>${hidden(along)}<button class="button main">Go on</button></form>`,
+    body: html`${BRAND}<h1>Signing in</h1><br><form method="post" action="/signin/return"${answer.has("state") ? new Markup(" data-go") : ""}>${hidden(along)}<button class="button main">Continue</button></form>`,
   };
 }
 /** Parameters that an issuer adds to the redirect. */
@@ -49,8 +49,8 @@ interface OtherWays {
 export function signInPage(form: Form, ways: OtherWays, problem: Problem | null = null): Page {
   const { offer, elsewhere, mayRecover, maySignUp } = ways;
   const lost = mayRecover
-    ? html`<a href="/recover">Lost your way in?</a>`
-    : html`No way in? On the host, <code>roomd user link EMAIL</code> prints a new link.`;
+    ? html`<a href="/recover">Forgot your password?</a>`
+    : html`Locked out? On the host, <code>roomd user link EMAIL</code> prints a new link.`;
   return {
     leadsOut: elsewhere !== null,
     title: "Sign in",
@@ -67,29 +67,31 @@ export function linkPage(form: Form, problem: Problem | null = null): Page {
   return {
     title: "Your link",
     body: html`${BRAND}<h1>Your link</h1><br>${trouble(problem)}<form method="post" action="/setup" data-token>
-${field("token", "What follows the # in your link", { value: form.get("token"), isFirst: true })}
-<button class="button main">Go on</button></form>`,
+${field("token", "Code after the # in your link", { value: form.get("token"), isFirst: true })}
+<button class="button main">Continue</button></form>`,
   };
 }
 
 /** For a signed-in user who opens an e-mail's link. */
 export function verifyPage(form: Form): Page {
   return {
-    title: "Your address",
-    body: html`${BRAND}<h1>Your address</h1><br><form method="post" action="/verify" data-token>
-${field("token", "What follows the # in your link", { value: form.get("token"), isFirst: true })}
-<button class="button main">Verify it</button></form>`,
+    title: "Verify your address",
+    body: html`${BRAND}<h1>Verify your address</h1><br><form method="post" action="/verify" data-token>
+${field("token", "Code after the # in your link", { value: form.get("token"), isFirst: true })}
+<button class="button main">Verify address</button></form>`,
   };
 }
 
 /** For the setup of the service, and for recovery by a link. */
 export function setupPage(kind: "setup" | "user", form: Form, arrival: Arrival, problem: Problem | null = null): Page {
   const isNew = kind === "setup";
-  const title = isNew ? "Set up roomd" : "A new password";
-  const told = isNew ? "You will be the owner of this service's first organization." : "All your other sessions end.";
+  const title = isNew ? "Set up roomd" : "Set a new password";
+  const told = isNew
+    ? "You become the owner of the first organization."
+    : "All your other sessions will be signed out.";
   const only = isNew
     ? ""
-    : html`<label class="choice"><input type="checkbox" name="only" value="yes"${form.has("token") && form.has("step") && !form.has("only") ? "" : html` checked`}> Sign out my applications too, and remove the passkeys and linked accounts that I have now. Leave it on if somebody else may have been in.</label>`;
+    : html`<label class="choice"><input type="checkbox" name="only" value="yes"${form.has("token") && form.has("step") && !form.has("only") ? "" : html` checked`}> Also revoke my applications, and remove my current passkeys and linked accounts. Leave this checked if another person may have had access.</label>`;
   return {
     title,
     body: html`${BRAND}<h1>${title}</h1><p class="muted">${told}</p>${trouble(problem)}<form method="post" action="/setup">
@@ -120,11 +122,11 @@ export function invitePage(
 ): Page {
   const { org, role, signedInAs, isForOne } = invited;
   const join = signedInAs
-    ? html`<form method="post" action="/invite/${token}">${hidden([["as", "me"]])}<button class="button main">Join as <bdi>${signedInAs}</bdi></button></form><h2>Or as somebody else</h2>`
+    ? html`<form method="post" action="/invite/${token}">${hidden([["as", "me"]])}<button class="button main">Join as <bdi>${signedInAs}</bdi></button></form><h2>Or join with another account</h2>`
     : "";
   return {
     title: `Join ${org}`,
-    body: html`${BRAND}<h1>Join <bdi>${org}</bdi></h1><p class="muted">You are invited as ${/^[aeiou]/.test(role) ? "an" : "a"} ${role}. If you have an account here, enter its name, e-mail and password.${isForOne ? " The link is for one address." : ""}</p>${trouble(problem)}${join}<form method="post" action="/invite/${token}">
+    body: html`${BRAND}<h1>Join <bdi>${org}</bdi></h1><p class="muted">You are invited as ${/^[aeiou]/.test(role) ? "an" : "a"} ${role}. If you already have an account, enter its name, e-mail and password.${isForOne ? " The link works for one address only." : ""}</p>${trouble(problem)}${join}<form method="post" action="/invite/${token}">
 ${person(form)}
 ${field("password", "Password", { type: "password", autocomplete: "new-password", hint: LONG_ENOUGH })}
 <button class="button main">Join</button>${orPasskey(arrival, `/invite/${token}`)}</form>`,
@@ -134,9 +136,9 @@ ${field("password", "Password", { type: "password", autocomplete: "new-password"
 /** Shown if browsers would send a password unencrypted. */
 export function plainPage(host: string): Page {
   return {
-    title: "TLS is needed",
+    title: "TLS required",
     status: 403,
-    body: html`${BRAND}<h1>TLS is needed</h1><p>On <b>${host}</b> everything that you type could be read on its way: no password is taken here.</p><p class="muted">Whoever runs this service can set <code>tls.mode</code>, or <code>http.base_url</code> to the <code>https://</code> address of a proxy.</p>`,
+    body: html`${BRAND}<h1>TLS required</h1><p>The connection to <b>${host}</b> is not encrypted, so passwords are not accepted.</p><p class="muted">The operator of this service can set <code>tls.mode</code>, or set <code>http.base_url</code> to the <code>https://</code> address of a proxy.</p>`,
   };
 }
 
@@ -151,4 +153,4 @@ export function deadEnd(title: string, problem: Problem, back = "/signin"): Page
 const person = (
   form: Form,
 ) => html`${field("name", "Your name", { autocomplete: "name", value: form.get("name"), isFirst: true })}
-${field("email", "E-mail", { type: "email", autocomplete: "username", value: form.get("email"), hint: "You sign in with it." })}`;
+${field("email", "E-mail", { type: "email", autocomplete: "username", value: form.get("email"), hint: "You will sign in with this address." })}`;

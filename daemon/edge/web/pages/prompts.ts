@@ -10,12 +10,12 @@ import { whoOf } from "./account.ts";
 export type Given = Partial<Record<Filling, string>>;
 
 const HEADINGS = {
-  ask: "Ask what is so",
-  diagnose: "Find out why; nothing is changed",
-  debug: "Find and mend",
-  plan: "Plan, and set up",
+  ask: "Ask",
+  diagnose: "Diagnose (read only)",
+  debug: "Fix",
+  plan: "Plan and set up",
 } as const;
-const LABELS: Record<Filling, string> = { room: "Room", agent: "Agent", goal: "Goal", agents: "How many agents" };
+const LABELS: Record<Filling, string> = { room: "Room", agent: "Agent", goal: "Goal", agents: "Number of agents" };
 
 function toCopy(id: string, text: string): Markup {
   return html`<pre id="${id}">${text}</pre><p><button class="button" type="button" data-copy="${id}" hidden>Copy</button></p>`;
@@ -25,7 +25,7 @@ export function promptsPage(account: AccountRecord, url: string, given: Given): 
   const clients = clientWays(url).map(({ client, signsIn, hasKey, opens }, n) => {
     const open = opens ? html` Or <a href="${opens}">open it there</a>.` : "";
     return html`<details class="copied"><summary class="line">${client}</summary>
-<p>To sign in, put this into ${signsIn.into}. It opens a page of this service, where you let it in.${open}</p>${toCopy(`client-${n}`, signsIn.text)}
+<p>To sign in, put this into ${signsIn.into}. It opens a page of this service on which you authorize it.${open}</p>${toCopy(`client-${n}`, signsIn.text)}
 <p>With an <a href="/account/keys">API key</a>, put this into ${hasKey.into}.</p>${toCopy(`client-${n}-key`, hasKey.text)}</details>`;
   });
   const sections = KINDS.map((kind) => {
@@ -43,8 +43,8 @@ export function promptsPage(account: AccountRecord, url: string, given: Given): 
     title: "Prompts",
     at: "/prompts",
     who: whoOf(account),
-    body: html`<h1>Prompts</h1><p>Texts for a model that has roomd's tools. Copy one, or have them where you type: as commands of MCP, or by <code>roomd skills install</code>.</p>
-<h2>Connect a client</h2>${clients}<h2>What to ask</h2>
+    body: html`<h1>Prompts</h1><p>Ready-made prompts for an agent connected to roomd. Copy one, use them as MCP prompts in your client, or install them with <code>roomd skills install</code>.</p>
+<h2>Connect a client</h2>${clients}<h2>Choose a prompt</h2>
 <form method="get" action="/prompts" class="row">${fields}<button class="button">Fill in</button></form>
 ${sections}`,
   };

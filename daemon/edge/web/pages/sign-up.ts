@@ -12,27 +12,27 @@ interface Open {
 }
 
 const note = (form: Form): Markup =>
-  html`${field("name", "Your name", { autocomplete: "name", value: form.get("name") })}${field("note", "What you would use it for", { value: form.get("note"), hint: "A sentence for whoever runs this service.", isOptional: true })}`;
+  html`${field("name", "Your name", { autocomplete: "name", value: form.get("name") })}${field("note", "How will you use roomd?", { value: form.get("note"), hint: "One sentence for the operator of this service.", isOptional: true })}`;
 
 /** A token behind the # is submitted by the browser's script immediately. */
 const byLink = (isFirst: boolean): Markup =>
   html`<form method="post" action="/signup" data-token>${hidden([["do", "look"]])}
-${field("token", "What follows the # in your link", { isFirst })}<button class="button${isFirst ? " main" : ""}">Go on</button></form>`;
+${field("token", "Code after the # in your link", { isFirst })}<button class="button${isFirst ? " main" : ""}">Continue</button></form>`;
 
 export function signUpPage(form: Form, { isForAll, sendsLetters }: Open, problem: Problem | null = null): Page {
   const ask = html`<form method="post" action="/signup">
-${field("email", "E-mail", { type: "email", autocomplete: "email", value: form.get("email"), isFirst: true, hint: sendsLetters ? "A letter brings a link to it." : "" })}${sendsLetters ? "" : note(form)}
-<button class="button main">Sign up</button></form><h2>You have a link?</h2>`;
+${field("email", "E-mail", { type: "email", autocomplete: "email", value: form.get("email"), isFirst: true, hint: sendsLetters ? "We will e-mail you a link." : "" })}${sendsLetters ? "" : note(form)}
+<button class="button main">Sign up</button></form><h2>Have a link?</h2>`;
   return {
     title: "Sign up",
-    body: html`${BRAND}<h1>Sign up</h1><p class="muted">${isForAll ? "You get an organization of your own, with rooms for your agents." : "By the link that you were given."}</p>${trouble(problem)}${isForAll ? ask : ""}${byLink(!isForAll)}<p class="muted">You have an account? <a href="/signin">Sign in</a></p>`,
+    body: html`${BRAND}<h1>Sign up</h1><p class="muted">${isForAll ? "You get your own organization, with rooms for your agents." : "Use the invitation link that you received."}</p>${trouble(problem)}${isForAll ? ask : ""}${byLink(!isForAll)}<p class="muted">Already have an account? <a href="/signin">Sign in</a></p>`,
   };
 }
 
 export function signUpClosedPage(): Page {
   return {
     title: "Sign up",
-    body: html`${BRAND}<h1>Sign up</h1><p>Nobody can sign up here. Whoever runs this service, or a member of an organization, can invite you.</p><p class="muted">You have an account? <a href="/signin">Sign in</a></p>`,
+    body: html`${BRAND}<h1>Sign up</h1><p>Sign-up is closed. The operator of this service or a member of an organization can invite you.</p><p class="muted">Already have an account? <a href="/signin">Sign in</a></p>`,
   };
 }
 
@@ -49,13 +49,13 @@ export function notePage(form: Form, email: string | null, problem: Problem | nu
   const told =
     email === null
       ? ""
-      : html`<p class="muted"><bdi>${email}</bdi> is yours. Tell whoever runs this service who you are.</p>`;
+      : html`<p class="muted"><bdi>${email}</bdi> is verified. Introduce yourself to the operator of this service.</p>`;
   return {
     title: "Sign up",
     body: html`${BRAND}<h1>Sign up</h1>${told}${trouble(problem)}<form method="post" action="/signup">${hidden([
       ["do", "ask"],
       ["token", form.get("token") ?? ""],
-    ])}${note(form)}<button class="button main">Ask to be let in</button></form>`,
+    ])}${note(form)}<button class="button main">Request access</button></form>`,
   };
 }
 
@@ -68,19 +68,19 @@ export function welcomePage(
   problem: Problem | null = null,
 ): Page {
   const claimed = isClaimed
-    ? html`<p class="trouble">An account here says that this address is its own, and has not shown it. If it is yours, <a href="/signin">sign in</a> there instead: once you sign up, it loses the address.</p>`
+    ? html`<p class="trouble">An existing account uses this address but has not verified it. If the account is yours, <a href="/signin">sign in</a> instead: once you sign up, that account loses the address.</p>`
     : "";
   const token = form.get("token") ?? "";
   return {
     title: "Sign up",
-    body: html`${BRAND}<h1>Sign up</h1><p class="muted">As <bdi>${email}</bdi>, with which you sign in.</p>${claimed}${trouble(problem)}<form method="post" action="/signup">${hidden(
+    body: html`${BRAND}<h1>Sign up</h1><p class="muted">You will sign in as <bdi>${email}</bdi>.</p>${claimed}${trouble(problem)}<form method="post" action="/signup">${hidden(
       [
         ["do", "done"],
         ["token", token],
         ["email", email],
       ],
     )}
-${field("org_name", "Name of your organization", { value: form.get("org_name"), hint: "A team, or you: its members see it.", isFirst: true })}
+${field("org_name", "Name of your organization", { value: form.get("org_name"), hint: "Your team or company. Members can see this name.", isFirst: true })}
 ${field("name", "Your name", { autocomplete: "name", value: form.get("name") })}
 ${field("password", "Password", { type: "password", autocomplete: "new-password", hint: LONG_ENOUGH })}
 <button class="button main">Sign up</button>${orPasskey(arrival, `/signup#${token}`)}</form>`,
@@ -89,10 +89,10 @@ ${field("password", "Password", { type: "password", autocomplete: "new-password"
 
 export function recoverPage(form: Form, isOn: boolean, problem: Problem | null = null): Page {
   const how = isOn
-    ? html`<form method="post" action="/recover">${field("email", "E-mail", { type: "email", autocomplete: "username", value: form.get("email"), isFirst: true, hint: "One that you have verified here." })}<button class="button main">Send me a link</button></form>`
-    : html`<p>This service sends no mail. Whoever runs it prints a link on the host: <code>roomd user link EMAIL</code>.</p>`;
+    ? html`<form method="post" action="/recover">${field("email", "E-mail", { type: "email", autocomplete: "username", value: form.get("email"), isFirst: true, hint: "An address that you verified on this service." })}<button class="button main">Send me a link</button></form>`
+    : html`<p>This service sends no e-mail. Its operator can print a link on the host: <code>roomd user link EMAIL</code>.</p>`;
   return {
-    title: "A new way in",
-    body: html`${BRAND}<h1>A new way in</h1><br>${trouble(problem)}${how}<p><a href="/signin">Sign in</a></p>`,
+    title: "Reset your access",
+    body: html`${BRAND}<h1>Reset your access</h1><br>${trouble(problem)}${how}<p><a href="/signin">Sign in</a></p>`,
   };
 }

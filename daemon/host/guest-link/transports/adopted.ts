@@ -64,14 +64,14 @@ async function accepted<T>(
     open: (connection) => {
       const descriptor = "fd" in connection ? connection.fd : null;
       if (typeof descriptor === "number") found.resolve(look(descriptor));
-      else found.reject(new Error("a connection does not tell its descriptor"));
+      else found.reject(new Error("a connection does not expose its descriptor"));
       connection.end();
     },
     data: () => {},
   };
   const options: unknown = { fd: listening, socket };
   const listener = Bun.listen(options as UnixSocketOptions<undefined>);
-  const late = startTimer(() => found.reject(new Error("a listener that was adopted accepts nothing")), ANSWER_MS);
+  const late = startTimer(() => found.reject(new Error("an adopted listener accepts no connections")), ANSWER_MS);
   try {
     const disconnect = await connect();
     try {

@@ -1973,11 +1973,11 @@ export interface components {
             passkey_id: string;
             removed: boolean;
         };
-        /** @description That the stream is alive. */
+        /** @description A sign that the stream is alive. */
         PingEvent: {
             /** @enum {string} */
             type: "ping";
-            /** @description What is missing for now. */
+            /** @description Parts that are currently missing. */
             warnings?: string[];
         };
         Plan: {

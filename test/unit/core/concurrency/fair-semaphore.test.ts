@@ -48,8 +48,8 @@ test("a wait that takes too long or exceeds the queue is refused", async () => {
   const places = new FairSemaphore({ all: 1, org: 1, sandbox: 1, waiting: 1 });
   const leave = await places.take(asker("a1"), LONG_MS);
   const late = places.take(asker("a1"), 20);
-  await expect(places.take(asker("a1"), LONG_MS)).rejects.toThrow("waits already");
-  await expect(late).rejects.toThrow("no place within 20 ms");
+  await expect(places.take(asker("a1"), LONG_MS)).rejects.toThrow("already waiting");
+  await expect(late).rejects.toThrow("no slot was free within 20 ms");
   const next = places.take(asker("a1"), LONG_MS);
   leave();
   (await next)();
@@ -62,8 +62,8 @@ test("an aborted caller leaves the queue and its turn to others", async () => {
   const left = places.take(asker("a1"), LONG_MS, gone.signal);
   const next = places.take(asker("a1"), LONG_MS);
   gone.abort();
-  await expect(left).rejects.toThrow("given up");
-  await expect(places.take(asker("b1"), LONG_MS, gone.signal)).rejects.toThrow("given up");
+  await expect(left).rejects.toThrow("cancelled");
+  await expect(places.take(asker("b1"), LONG_MS, gone.signal)).rejects.toThrow("cancelled");
   leave();
   (await next)();
 });

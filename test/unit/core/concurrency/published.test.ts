@@ -32,7 +32,7 @@ describe("a waiter", () => {
       asked++;
       return false;
     }, 5);
-    await expect(waiting).rejects.toThrow(new DeadlineError("not so within 5 ms"));
+    await expect(waiting).rejects.toThrow(new DeadlineError("the expected state was not reached within 5 ms"));
     const before = asked;
     published.set(1);
     expect(asked).toBe(before);

@@ -134,7 +134,7 @@ test("an object that differs from its upload is no backup, and deletes no older 
     if (method === "GET" && last.includes("20261103") && bytes) bytes[bytes.length - 1] = 255 ^ (bytes.at(-1) ?? 0);
     return null;
   };
-  await expect(send(randomBytes(1000), 3)).rejects.toThrow("changed or cut off");
+  await expect(send(randomBytes(1000), 3)).rejects.toThrow("changed or truncated");
   expect([...server.objects.keys()].map((key) => key.slice(13, 21))).toEqual(["20261101", "20261102"]);
 });
 

@@ -149,7 +149,7 @@ test.each<Row>([
   [["192.0.2.0/24"], "192.0.2.7", 443, "refused", "blocked_address", /documentation .*no setting allows them\.$/],
   [["203.0.113.0/24"], "203.0.113.0/24", null, "refused", "blocked_address", /no setting allows them\.$/],
   [["*"], "169.254.169.254", 80, "refused", "blocked_address", /link-local/],
-  [["*"], "198.18.0.9", 443, "refused", "blocked_address", /ask for the name/],
+  [["*"], "198.18.0.9", 443, "refused", "blocked_address", /pass the name/],
   // Ranges, part by part.
   [["*"], "8.8.0.0/16", null, "allowed", null, /^8\.8\.0\.0\/16 is allowed by the entry \*/],
   [["8.8.8.0/24"], "8.8.0.0/16", 443, "conditional", null, /A part of 8\.8\.0\.0\/16:443 is allowed/],

@@ -123,7 +123,7 @@ test("a ring is described in one sentence, and its waits in one paragraph", () =
   );
   const shown = waits.map((wait) => ({ ...wait, on: [...wait.on] }));
   expect(summaryText(shown, [{ agents: ["planner", "worker"], text }], false, nowMs)).toBe(
-    `2 waits of 2 agents. 1 circle of agents that wait for each other: ${text} None of them goes on before one of them replies or arrives. The longest is planner, 4 min: reply to msg_1.`,
+    `2 waits of 2 agents. 1 deadlock: ${text} Agents in a deadlock continue only after one of them replies or arrives. The longest is planner, 4 min: reply to msg_1.`,
   );
-  expect(summaryText([], [], false, nowMs)).toBe("Nobody waits.");
+  expect(summaryText([], [], false, nowMs)).toBe("No agent is waiting.");
 });

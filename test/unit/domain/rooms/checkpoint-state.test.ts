@@ -61,7 +61,7 @@ test("a truncated file is rejected", async () => {
   await writeState(file, STATE);
   const text = readFileSync(file, "utf8");
   writeFileSync(file, text.slice(0, text.lastIndexOf("\n", text.length - 2) + 1));
-  await expect(readState(file)).rejects.toThrow("not whole");
+  await expect(readState(file)).rejects.toThrow("incomplete");
 });
 
 test("guest calls continue under the name of the new room, and no others", () => {

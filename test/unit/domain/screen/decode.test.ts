@@ -46,12 +46,12 @@ describe("a handshake", () => {
   });
 
   test.each<[string, Buffer, RegExp]>([
-    ["is no RFB", packed("SSH-2.0-OpenSSH\r\n"), /no RFB server/],
+    ["is no RFB", packed("SSH-2.0-OpenSSH\r\n"), /not an RFB server/],
     ["is older", packed("RFB 003.003\n"), /3\.8/],
     [
       "refuses, with a reason",
       packed("RFB 003.008\n", ["u8", 0], ["u32", 6], "go\naway".slice(0, 6)),
-      /refuses: go\?awa/,
+      /rejected the connection: go\?awa/,
     ],
     ["gives a reason without end", packed("RFB 003.008\n", ["u8", 0], ["u32", 0xffffffff]), /longer than 4096/],
     ["requires a password", packed("RFB 003.008\n", ["u8", 1], ["u8", 2]), /password/],
@@ -183,7 +183,7 @@ describe("updates", () => {
 
   test.each<[string, Buffer, RegExp]>([
     ["two new sizes in one", update(...[9, 10].map((width) => rectangle({ ...WHOLE, width }, -223))), /two new sizes/],
-    ["a message of no kind", packed(["u8", 77]), /message 77/],
+    ["a message of no kind", packed(["u8", 77]), /type 77/],
     ["too many rectangles", packed(["u8", 0], ["u8", 0], ["u16", 65_535]), /65535 rectangles/],
     ["a rectangle beyond the right edge", update(shaded({ x: 7, y: 0, width: 2, height: 1 }, 1)), /not inside 8x4/],
     ["a rectangle below the frame", update(shaded({ x: 0, y: 4, width: 1, height: 1 }, 1)), /not inside 8x4/],

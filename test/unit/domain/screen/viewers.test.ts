@@ -86,7 +86,7 @@ test("a viewer that sends a forbidden message is disconnected", async () => {
   const { guest } = someGuest();
   const seat = await guest.view();
   seat.say("{}");
-  expect(await seat.closed).toEqual([SCREEN_CLOSE.bad_message, "bad_message: RFB comes in binary frames"]);
+  expect(await seat.closed).toEqual([SCREEN_CLOSE.bad_message, "bad_message: RFB must be in binary frames"]);
   const other = await guest.view();
   await other.wire.write(Buffer.from("GET / HTTP/1.1\r\n"));
   expect((await other.closed)[0]).toBe(SCREEN_CLOSE.bad_message);
@@ -97,7 +97,7 @@ test("a watcher is not sent the clipboard, and is disconnected if that is imposs
   const hello = (encodings: number[]) => packed("RFB 003.008\n", ["u8", 1], ["u8", 1], setEncodings(encodings));
   const seat = await guest.view(await guest.ticket(false));
   await seat.wire.write(hello([0]));
-  const why = "bad_message: a viewer that only looks must name encoding -1063131698";
+  const why = "bad_message: a view-only viewer must request encoding -1063131698";
   expect(await seat.closed).toEqual([SCREEN_CLOSE.bad_message, why]);
 });
 

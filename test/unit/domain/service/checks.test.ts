@@ -59,7 +59,7 @@ test("passkeys of another name cause a warning, and so does a service without a 
   const moved = passkeys({ rp_id: "new.example.org", elsewhere: [{ rp_id: "old.example.org", passkeys: 3 }] });
   expect([moved?.status, moved?.message]).toEqual([
     "warn",
-    "3 passkeys were made at old.example.org and cannot be used at new.example.org.",
+    "3 passkeys were created at old.example.org and cannot be used at new.example.org.",
   ]);
 });
 
@@ -104,12 +104,12 @@ test("other listeners on the host's vsock are named, with the remedy", () => {
   expect(told(null)).toMatchObject({ status: "ok", message: expect.stringContaining("no vsock port") });
   expect(told({ ports: [22, 9999] })).toMatchObject({
     status: "warn",
-    message: expect.stringContaining("ports 22, 9999: every sandbox reaches them"),
+    message: expect.stringContaining("ports 22, 9999: every sandbox can reach them"),
     remedy: expect.stringContaining("systemd.ssh_auto=no"),
   });
   expect(told({ ports: [9999] })).toMatchObject({
     status: "warn",
-    message: expect.stringContaining("port 9999: every sandbox reaches it"),
+    message: expect.stringContaining("port 9999: every sandbox can reach it"),
     remedy: expect.stringContaining("vhost-user"),
   });
   expect(told({ unknown: "ENOENT" })).toMatchObject({ status: "ok", remedy: expect.stringContaining("vsock_diag") });
@@ -117,7 +117,7 @@ test("other listeners on the host's vsock are named, with the remedy", () => {
 
 test("a missing requirement of roomd makes the service unavailable, and is reported", () => {
   expect(check("runtime", {})).toMatchObject({ status: "ok" });
-  const problem = "What roomd needs for facts of files does not work on this host: ENOSYS: statx.";
+  const problem = "The support of this host for facts of files does not work, and roomd needs it: ENOSYS: statx.";
   expect(check("runtime", { runtime: [problem] })).toMatchObject({ status: "fail", message: problem });
   expect(check("ssh", { ssh: null })).toMatchObject({ status: "ok" });
   expect(check("ssh", { ssh: problem })).toMatchObject({ status: "warn", message: problem });
@@ -147,7 +147,7 @@ test("restrictions of browsers at the pages' URL are reported, with the remedy",
   expect(told({})).toMatchObject({ status: "ok", message: expect.stringContaining(web.url), remedy: null });
   expect(told({ url: "http://rooms.example.org", is_trustworthy: false, has_tls: false })).toMatchObject({
     status: "warn",
-    message: expect.stringContaining("no password is taken, and no passkey works"),
+    message: expect.stringContaining("passwords are rejected and passkeys do not work"),
     remedy: expect.stringContaining("tls.mode"),
   });
   expect(told({ url: "https://example.org/rooms" })?.message).toContain("the path /rooms");
@@ -155,7 +155,7 @@ test("restrictions of browsers at the pages' URL are reported, with the remedy",
   expect(told({ has_tls: false, is_local: true, has_proxies: true })).toMatchObject({ status: "ok" });
   expect(told({ ports_domain: "ports.example.org:8443" })).toMatchObject({
     status: "warn",
-    message: expect.stringContaining("of one site with the pages"),
+    message: expect.stringContaining("on the same site as the pages"),
   });
   expect(told({ ports_domain: "ports.example.net" })).toMatchObject({ status: "ok" });
   expect(told({ url: "http://127.0.0.1:8080", has_tls: false, ports_domain: "p.roomd.localhost" })).toMatchObject({
@@ -223,7 +223,7 @@ test("rows that do not fit are counted, and named to the operator alone", () => 
     return [status, message];
   };
   expect(told({ rows: 0, named: [] })[0]).toBe("ok");
-  expect(told({ rows: 1, named: [] })).toEqual(["warn", expect.stringContaining("A row of the database")]);
+  expect(told({ rows: 1, named: [] })).toEqual(["warn", expect.stringContaining("A row of the cluster's database")]);
   expect(told({ rows: 2, named: ["orgs a: why"] })).toEqual([
     "warn",
     expect.stringMatching(/^2 rows .* orgs a: why\.$/),
@@ -242,7 +242,7 @@ test("a difference to the database's clock is reported, with its direction and a
   );
   expect(told({ ahead_ms: 61_200 })).toMatchObject({
     status: "warn",
-    message: expect.stringContaining("61 s ahead of that of the database"),
+    message: expect.stringContaining("61 s ahead of that of the cluster's database"),
     remedy: expect.stringContaining("NTP"),
   });
   expect(told({ ahead_ms: -5000 })?.message).toContain("5 s behind");

@@ -41,7 +41,7 @@ test.each([
   [`start = "${"x".repeat(65_537)}"`, /start/],
   ["surprise = 1", /surprise/],
   ['steps = [""]', /steps/],
-  ['egress_allowlist = ["*"]', /egress_allowlist: it is of steps/],
+  ['egress_allowlist = ["*"]', /egress_allowlist: it applies to steps/],
   ['ready = "true"', /not valid: ready: it needs start\./],
   ["ready_timeout_seconds = 9", /not valid: ready_timeout_seconds: it needs start\./],
 ])("%.40s is rejected by name", (line, said) => {

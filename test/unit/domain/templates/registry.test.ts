@@ -123,7 +123,7 @@ test("with several processors it starts from a snapshot with as many, if whole a
     rmSync(join(directory, "templates"), { recursive: true });
     return found;
   };
-  expect((await withTwo(async () => {})).refused).toBe("it was not saved with 2 processors so far");
+  expect((await withTwo(async () => {})).refused).toBe("it has not been saved with 2 processors yet");
   const { image, refused } = await withTwo((version) => saveWithTwo(version, "10.0"));
   expect([refused, image.snapshot_vcpus]).toEqual([null, 2]);
   for (const path of [image.snapshot_memory, image.snapshot_disk, image.snapshot_overlay]) {

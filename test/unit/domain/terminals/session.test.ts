@@ -118,5 +118,5 @@ test("a frame longer than any resize is rejected before it is queued", () => {
 test("a client with more frames than can be processed is disconnected", async () => {
   const { session, closed } = sit();
   for (let n = 0; n < 20_000; n++) session.hear(resize(1 + (n % 999)));
-  expect(closed).toEqual(["input_overflow: too many frames at a time"]);
+  expect(closed).toEqual(["input_overflow: too many frames in a short time"]);
 });

@@ -76,7 +76,7 @@ describe("a name", () => {
     const secrets = { urlOf: () => URL_OF_NAME.href } as unknown as WebhookSecrets;
     const trying = attempt({ reach: never, secrets }, webhook, { id: "evt_1", body: "{}" }, given.signal);
     given.abort();
-    expect(await trying).toMatchObject({ delivered: false, status: null, error: expect.stringContaining("given up") });
+    expect(await trying).toMatchObject({ delivered: false, status: null, error: expect.stringContaining("cancelled") });
   });
 });
 

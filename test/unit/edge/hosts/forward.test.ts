@@ -518,7 +518,7 @@ test("a request is not forwarded to its own host", async () => {
     about,
     new AbortController().signal,
   );
-  await expect(asked).rejects.toThrow("not forwarded");
+  await expect(asked).rejects.toThrow("cannot be forwarded");
 });
 
 test("a streamed response is its events, as they arrive, until it is cancelled or aborted", async () => {

@@ -266,7 +266,7 @@ describe("a call with an Idempotency-Key", () => {
     if (left.again === "carried out") {
       expect(again.reply).toMatchObject({ kind: "done", status: 201, replayed: false });
       expect(second?.begun).toBeUndefined();
-    } else if (left.again === "the same work, gone on with") {
+    } else if (left.again === "the same work, continued") {
       expect(again.reply).toMatchObject({ kind: "done", status: 201, replayed: false });
       expect(second).toEqual({ ulid: first?.ulid, begun: NOTED });
     } else if (left.again === "the same answer") {

@@ -18,16 +18,16 @@ function shown(items: object[], granted: number | null, next_cursor: string | nu
 }
 
 test("the plan's grant is shown next to the total, since the rows have the operator's grants", () => {
-  expect(shown([spend, grant], 1000)).toMatch(/Granted\s+1,000\s+of these 500 by the plan/);
-  expect(shown([spend, grant], 500)).not.toContain("by the plan");
+  expect(shown([spend, grant], 1000)).toMatch(/Granted\s+1,000\s+including 500 from the plan/);
+  expect(shown([spend, grant], 500)).not.toContain("from the plan");
   // On a page of several the rows are not all.
-  expect(shown([spend, grant], 1000, "more")).not.toContain("by the plan");
+  expect(shown([spend, grant], 1000, "more")).not.toContain("from the plan");
 });
 
 test("the remaining credits are not rounded, and traffic has the unit of the other pages", () => {
   const text = shown([spend, grant], 500);
   expect(text).toContain("499.999");
-  expect(text).toMatch(/Sent out\s+3\.0 MiB/);
+  expect(text).toMatch(/Outbound traffic\s+3\.0 MiB/);
 });
 
 test("no host command is shown to customers", () => {

@@ -103,7 +103,7 @@ test.each<[string, Partial<World>, string[]]>([
   [
     "a machine that does not get its devices rehearses without them",
     { fails: "open" },
-    ["resumed", "given 512", "a machine rehearses without devices", "paused"],
+    ["resumed", "given 512", "a machine warms up without devices", "paused"],
   ],
 ])("%s", async (_what, change, expected) => {
   await warmUp(await partsIn({ ...USUAL, ...change }), new AbortController().signal);

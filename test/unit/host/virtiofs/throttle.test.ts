@@ -152,7 +152,7 @@ test("a held share stays so after a pause, and a share added in the meantime is 
   await untilStands(true);
   const shares: ProcessRecord[] = [];
   const work = async () => void shares.push(share);
-  await expect(restraints.still(() => [...shares], work)).rejects.toThrow("started meanwhile");
+  await expect(restraints.still(() => [...shares], work)).rejects.toThrow("started in the meantime");
 });
 
 test("if a share cannot get its mode, the others continue, and so does the waiting call", async () => {

@@ -46,7 +46,7 @@ export function asServiceError(error: unknown, about: About): unknown {
     case StreamErrorCode.history_gone:
       return new ServiceError("history_gone", {
         detail: `That output of ${about.exec_id} is no longer kept, or the execution itself is gone.`,
-        hint: "oldest_seq of the execution says where its kept output begins.",
+        hint: "The execution's oldest_seq is the start of its kept output.",
       });
     case StreamErrorCode.not_running:
       return new ServiceError("invalid_state", {
@@ -54,7 +54,8 @@ export function asServiceError(error: unknown, about: About): unknown {
         details: { state: "exited", allowed_states: ["running"] },
       });
     case StreamErrorCode.stdin_gap: {
-      const message = "Earlier bytes of standard input are missing. stdin_bytes says how many have arrived.";
+      const message =
+        "Earlier bytes of standard input are missing. stdin_bytes is the number of bytes that have arrived.";
       return new ServiceError("validation_failed", {
         detail: message,
         errors: [{ field: "offset", code: "out_of_range", message }],

@@ -49,7 +49,7 @@ export class Stdins {
   async of(input: object, given: GivenStdin | null, orgId: OrgId): Promise<Stdin | null> {
     if (!given) return null;
     const stdin = this.#known.get(input) ?? (await this.#read(input, given, orgId));
-    if (!stdin) throw new Error(`${given.field} is not what was checked`);
+    if (!stdin) throw new Error(`${given.field} differs from the validated input`);
     return stdin;
   }
 

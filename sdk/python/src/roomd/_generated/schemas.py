@@ -1897,11 +1897,11 @@ class PasskeyRemoveResult(TypedDict):
 
 
 class PingEvent(TypedDict):
-    """That the stream is alive."""
+    """A sign that the stream is alive."""
 
     type: Literal["ping"]
     warnings: NotRequired[list[str]]
-    """What is missing for now."""
+    """Parts that are currently missing."""
 
 
 class Problem(TypedDict):

@@ -111,7 +111,7 @@ describe("at the host's shutdown", () => {
     const { saved, lost } = shutdownPlanOf(host.database.queries, host.paths, 100 * MIB);
     expect(saved.map(({ row }) => row.agent_id)).toEqual(["small"]);
     expect(lost.map(({ row, why, is_space }) => [row.agent_id, is_space, why])).toEqual([
-      ["renewed", false, expect.stringContaining("drive has ended once")],
+      ["renewed", false, expect.stringContaining("virtiofsd has ended once")],
       ["large", true, "saving it takes up to 80 MiB of disk, and 68 MiB are left for it"],
     ]);
     expect(await shutDown(host, 100 * MIB)).toEqual({ saved: 1, left_out: 2 });

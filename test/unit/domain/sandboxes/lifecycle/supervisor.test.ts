@@ -153,7 +153,7 @@ describe("an adoption", () => {
       state: "failed",
       exit_cause: "host_restart",
       cid_held: false,
-      status_message: "The guest could not be taken over after a restart: its QEMU has ended.",
+      status_message: "The guest could not be adopted after a restart: its QEMU has ended.",
     });
   });
 

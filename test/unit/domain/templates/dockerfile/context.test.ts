@@ -140,14 +140,14 @@ test("a file changed after it was checked leads nowhere else", async () => {
   await expect(read(parent)).rejects.toThrow(/EXDEV/);
   renameSync(own, join(home, "other"));
   mkdirSync(join(own, "keys"), { recursive: true });
-  await expect(read(whole)).rejects.toThrow(/another directory by now/);
+  await expect(read(whole)).rejects.toThrow(/replaced by another directory/);
 });
 
 test("a .dockerignore that is not a file, or is far too large, is not read", () => {
   const own = join(home, "ignoring");
   mkdirSync(own);
   symlinkSync("/dev/zero", join(own, ".dockerignore"));
-  expect(() => openContext(own)).toThrow(/no file, or too large/);
+  expect(() => openContext(own)).toThrow(/not a file, or too large/);
   expect(() => openContext(join(home, "none"))).toThrow(/cannot be read/);
 });
 
@@ -199,7 +199,7 @@ describe("an uploaded tar", () => {
 
   test("is rejected if it is invalid or exceeds the limit", async () => {
     for (const bytes of [Buffer.from("no tar at all".repeat(100)), Buffer.from([0x1f, 0x8b, 1, 2, 3])])
-      await expect(archiveBeside(bytes)).rejects.toThrow(/context: it is no tar/);
+      await expect(archiveBeside(bytes)).rejects.toThrow(/context: it is not a tar archive/);
     const zeros = await made([[{ name: "bomb" }, "\0".repeat(130 * 1024 * 1024)]]);
     expect(zeros.byteLength).toBeLessThan(1024 * 1024);
     await expect(archiveBeside(zeros)).rejects.toThrow(/more than 128 MiB/);

@@ -51,7 +51,7 @@ test.each([
   ["an environment without a name", { Env: ["=x"] }, "its environment has an entry without a name, or with NUL"],
   ["a working directory that is not absolute", { WorkingDir: "srv" }, "its WorkingDir is not absolute"],
   ["an entry point with NUL", { Cmd: ["a\0b"] }, "its entry point has a word with NUL"],
-  ["a user with a line feed", { User: "a\nroot" }, "its User is no user's name or number"],
+  ["a user with a line feed", { User: "a\nroot" }, "its User is not a user name or number"],
 ])("%s is rejected", async (_name, said, why) => {
   await config(said);
   expect(await refused()).toMatchObject({ code: "image_invalid", message: `The image cannot be used: ${why}.` });
@@ -68,7 +68,7 @@ test("more digests than layers, another processor, and a layer of another size a
   const blob = (digest: string) => join(directory, "blobs", "sha256", digest.slice(7));
   const { layers } = JSON.parse(readFileSync(blob(manifests[0].digest), "utf8"));
   truncateSync(blob(layers[0].digest), 3);
-  expect((await refused()).message).toContain("has not the size that the manifest says");
+  expect((await refused()).message).toContain("does not have the size");
 });
 
 test("an oversized image is rejected before it is read", async () => {
