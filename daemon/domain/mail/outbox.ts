@@ -15,7 +15,7 @@ import { MailError, sendMail } from "./smtp.ts";
 import { type MailRow, mails } from "./table.ts";
 import { type EmailKind, renderEmail } from "./templates.ts";
 
-/** Poll interval for due e-mails, also those that another process has enqueued. */
+/** Poll interval for due e-mails, including e-mails enqueued by another process. */
 const LOOK_MS = 1000;
 const AT_ONCE = 2;
 const DAY_SECONDS = 86_400;

@@ -182,5 +182,5 @@ function atMost(most: number, count: number): number {
 }
 
 function never(type: string): never {
-  throw new RfbError(`viewers may not send messages of type ${type}`);
+  throw new RfbError(`a viewer may not send messages of type ${type}`);
 }

@@ -10,7 +10,7 @@ const COLOUR_BYTES = 6;
 export async function dropMessage(reader: ByteReader, type: number): Promise<void> {
   if (type === Message.colours) await dropColours(reader);
   else if (type === Message.cutText) await dropCutText(reader);
-  else if (type !== Message.bell) throw new RfbError(`servers may not send messages of type ${type}`);
+  else if (type !== Message.bell) throw new RfbError(`a server may not send messages of type ${type}`);
 }
 
 async function dropColours(reader: ByteReader): Promise<void> {

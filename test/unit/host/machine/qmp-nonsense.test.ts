@@ -33,7 +33,11 @@ const NONSENSE: Record<string, { text: string; times?: number; why: RegExp }> = 
     times: MAX_LINE_BYTES / 32 + 1,
     why: /more than \d+ bytes|too many bytes/,
   },
-  "events without an end": { text: '{"event": "RTC_CHANGE", "data": {}}\n', times: 100_000, why: /too many|too many bytes/ },
+  "events without an end": {
+    text: '{"event": "RTC_CHANGE", "data": {}}\n',
+    times: 100_000,
+    why: /too many|too many bytes/,
+  },
 };
 
 let home: string;
