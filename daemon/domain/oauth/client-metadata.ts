@@ -190,7 +190,8 @@ async function fetchDocument(url: URL, mayBePrivate: boolean): Promise<{ body: s
       .split(";")[0]
       ?.trim()
       .toLowerCase();
-    if (statusCode !== 200) return reject(refused(`The response for the application's document is ${statusCode}.`));
+    if (statusCode !== 200)
+      return reject(refused(`The request for the application's document was answered with ${statusCode}.`));
     if (type !== "application/json") return reject(refused("The application's document is not application/json."));
     let [body, bytes] = ["", 0];
     response.setEncoding("utf8");
