@@ -30,7 +30,7 @@ export type Machine = Pick<typeof libc, "addEntropy" | "setClock" | "setHostname
 };
 const MACHINE: Machine = { ...libc, writeEtc, renewBootId, setKernelLimits };
 
-type Wanted = Omit<Welcome, "generation" | "secret" | "proof">;
+type GuestSettings = Omit<Welcome, "generation" | "secret" | "proof">;
 /** Does a part of it, and measures how long that takes. */
 type Stage = (name: string, act: () => Promise<void> | void) => Promise<void>;
 
@@ -101,14 +101,14 @@ export class Setup {
     }
   }
 
-  async #begin(welcome: Wanted, stage: Stage): Promise<void> {
+  async #begin(welcome: GuestSettings, stage: Stage): Promise<void> {
     await this.#become(welcome, stage);
     await stage("start", () => this.#start.goOn());
     this.#env = welcome.env;
     this.#done = true;
   }
 
-  async #restore(welcome: Wanted, { how, secret }: Restored, stage: Stage): Promise<void> {
+  async #restore(welcome: GuestSettings, { how, secret }: Restored, stage: Stage): Promise<void> {
     if (how === "resumed") await this.#mount(welcome, stage);
     else {
       // The ready to it was lost.
@@ -121,7 +121,7 @@ export class Setup {
   }
 
   /** Takes its place in its room. Permissions that it no longer has are removed; permissions that it never had are not added. */
-  async #become(welcome: Wanted, stage: Stage): Promise<void> {
+  async #become(welcome: GuestSettings, stage: Stage): Promise<void> {
     if (welcome.room !== true) await stage("room", () => this.#gateway.forbid());
     await stage("names", () => setNames(this.#machine, welcome));
     await stage("limits", () => this.#machine.setKernelLimits(welcome.memory_mib));
@@ -129,12 +129,12 @@ export class Setup {
     await stage("egress", () => (welcome.egress === true ? this.#egress.settled() : this.#egress.forbid()));
   }
 
-  async #mount({ drive }: Wanted, stage: Stage): Promise<void> {
+  async #mount({ drive }: GuestSettings, stage: Stage): Promise<void> {
     if (drive) await stage("mount", () => this.#drive.mount(drive));
   }
 }
 
-function parseWelcome(message: unknown): Wanted {
+function parseWelcome(message: unknown): GuestSettings {
   if (typeof message !== "object" || message === null) throw new Error("welcome must be an object");
   const fields = message as Partial<Record<keyof Welcome, unknown>>;
   const { entropy_b64, clock_ns, hostname, machine_id, env, drive, egress, room, memory_mib } = fields;
@@ -165,7 +165,10 @@ export function isDrive(value: unknown): value is NonNullable<Welcome["drive"]> 
   return typeof tag === "string" && tag !== "" && typeof mount_point === "string" && mount_point.startsWith("/");
 }
 
-function setNames({ setHostname, writeEtc, renewBootId }: Machine, { hostname, machine_id, room }: Wanted): void {
+function setNames(
+  { setHostname, writeEtc, renewBootId }: Machine,
+  { hostname, machine_id, room }: GuestSettings,
+): void {
   const roomLine = room === true ? `${ROOM_ADDRESS} ${ROOM_NAME}\n` : "";
   setHostname(hostname);
   writeEtc("hostname", `${hostname}\n`);

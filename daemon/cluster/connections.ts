@@ -12,7 +12,7 @@ import { monotonicMs, sleep, startTimer, stopTimer } from "../core/clock.ts";
 import { repeat } from "../core/concurrency/repeat.ts";
 import type { Address } from "./address.ts";
 import { Servers } from "./servers.ts";
-import { type Answer, type OpenSession, openSession, type Session } from "./session.ts";
+import { type OpenSession, openSession, type QueryResult, type Session } from "./session.ts";
 import { asUnavailable, DirectoryUnavailable, serverSaid } from "./unavailable.ts";
 
 /** The oldest server version that supports all statements and settings used here. */
@@ -35,7 +35,7 @@ export interface ServerSettings {
   synchronous_standby_names: string;
 }
 
-export type Run = (text: string, values?: readonly unknown[]) => Promise<Answer>;
+export type Run = (text: string, values?: readonly unknown[]) => Promise<QueryResult>;
 
 export interface ConnectionsOptions {
   /** Of servers, one of which is the primary. */
@@ -53,7 +53,7 @@ interface Connecting {
   late: AbortSignal;
 }
 
-interface Wanted {
+interface ListenOptions {
   channel: string;
   onHint: () => void;
   onChange: (isListening: boolean) => void;
@@ -146,7 +146,7 @@ export class Connections {
   }
 
   /** Whether it was listened to at all, once that has ended. */
-  async #listenOnce({ channel, onHint, onChange, signal }: Wanted): Promise<boolean> {
+  async #listenOnce({ channel, onHint, onChange, signal }: ListenOptions): Promise<boolean> {
     let session: Session | null = null;
     let isListening = false;
     const discard = () => session?.discard();

@@ -11,15 +11,15 @@ import { removedAmong } from "./tombstones.ts";
 type Row = Record<string, unknown>;
 
 /** The fields of the row here that the directory's row is to have; null: none. */
-type Kept = (here: Row, there: Row) => Row | null;
+type Merge = (here: Row, there: Row) => Row | null;
 
 /** A moment that is set once. */
 const onceSet =
-  (column: string): Kept =>
+  (column: string): Merge =>
   (here, there) =>
     here[column] != null && there[column] == null ? { [column]: here[column] } : null;
 
-const ONE_WAY: Readonly<Record<string, Kept>> = {
+const ONE_WAY: Readonly<Record<string, Merge>> = {
   api_keys: onceSet("revoked_at"),
   sessions: onceSet("ended_at"),
   orgs: onceSet("ended_at"),
@@ -39,14 +39,14 @@ const ONE_WAY: Readonly<Record<string, Kept>> = {
  * Restrictions that can be lifted, so that a copy that is only behind says nothing of them. Of a directory that was set back, the copy is the newer
  * one: the stricter of both holds, and whoever has lifted a restriction since lifts it again.
  */
-const RESTRICTIONS: Readonly<Record<string, Kept>> = {
+const RESTRICTIONS: Readonly<Record<string, Merge>> = {
   api_keys: (here, there) => joined(onceSet("revoked_at")(here, there), earlierEnd(here, there)),
   ssh_keys: (here, there) => earlierEnd(here, there),
   users: onceSet("disabled_at"),
   memberships: (here, there) => (rank(here.role) > rank(there.role) ? { role: here.role } : null),
 };
 
-const earlierEnd: Kept = (here, there) =>
+const earlierEnd: Merge = (here, there) =>
   here.expires_at != null && (there.expires_at == null || String(here.expires_at) < String(there.expires_at))
     ? { expires_at: here.expires_at }
     : null;

@@ -5,7 +5,7 @@
 import { Socket } from "node:net";
 import type { Address } from "./address.ts";
 
-export interface Answer {
+export interface QueryResult {
   rows: Record<string, unknown>[];
   /** The command tag: `COMMIT`, `ROLLBACK`, `INSERT`. */
   command: string;
@@ -13,7 +13,7 @@ export interface Answer {
 
 export interface Session {
   /** The answer to the last of the statements; several are allowed without values. */
-  run(text: string, values?: readonly unknown[]): Promise<Answer>;
+  run(text: string, values?: readonly unknown[]): Promise<QueryResult>;
   /** Resolves when the connection has closed, by either side. */
   readonly over: Promise<void>;
   /** How often the server warned so far. */
@@ -74,7 +74,7 @@ export const openSession: OpenSession = async ({ address, onNotification }) => {
   return { session, opened: client.connect().then(() => {}) };
 };
 
-function lastOf(answer: Answer | Answer[]): Answer {
+function lastOf(answer: QueryResult | QueryResult[]): QueryResult {
   const { rows = [], command = "" } = [answer].flat().at(-1) ?? {};
   return { rows, command };
 }

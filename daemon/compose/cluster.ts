@@ -78,7 +78,7 @@ function labelsOf(text: string): Record<string, string> {
   );
 }
 
-interface Opened {
+interface OpenService {
   config: Config;
   paths: Paths;
   log: Log;
@@ -97,7 +97,7 @@ export function requireConfirmed({ cluster }: Pick<Paths, "cluster">): void {
 
 /** The directory of a host that is a member; null for a standalone one. Throws ConfigError if it has not joined. */
 export async function openCluster(
-  { config, paths, log, database, tally }: Opened,
+  { config, paths, log, database, tally }: OpenService,
   hostId: string,
 ): Promise<Cluster | null> {
   const plan = planCluster(config);

@@ -48,7 +48,7 @@ import type { Reached } from "./sandboxes.ts";
 
 const STOP_GRACE_MS = 10_000;
 
-interface Parts {
+interface DoorParts {
   operations: readonly Bound[];
   orgs: Orgs;
   users: Users;
@@ -67,7 +67,7 @@ interface Parts {
 }
 
 /** Opens all of them; sets their addresses in `reached`. */
-export async function openDoors(base: Base, parts: Parts, reached: Reached) {
+export async function openDoors(base: Base, parts: DoorParts, reached: Reached) {
   const { config, paths, log, aside, hostId: host } = base;
   const { operations, orgs, ports, ssh, listen, sshPlan } = parts;
   const certificate = await loadCertificate(config, paths);
@@ -186,7 +186,7 @@ const isChange = ({ method, watched }: Operation) => method !== "GET" && !watche
 
 function composeRoad(
   { config, log, database, directory, cluster, disk, tracing, hostId }: Base,
-  { orgs, hold, oauth, rates, requests, rooms, roomCalls, chains }: Parts,
+  { orgs, hold, oauth, rates, requests, rooms, roomCalls, chains }: DoorParts,
 ) {
   return makePipeline({
     authenticate: (authorization, source, access) =>

@@ -10,7 +10,7 @@ import { getCredits, usedCredits } from "../domain/orgs/index.ts";
 import { comingUse, countRooms, countRoomsByOrg, givenRooms } from "../domain/rooms/index.ts";
 import { heldInRoom, NO_SANDBOXES, orgSandboxes, sandboxesByOrg } from "../domain/sandboxes/index.ts";
 
-export interface Held {
+export interface HeldResources {
   /** Use of an organization, including its used credits. */
   of(queries: Queries, orgId: OrgId): HostUse;
   /** The same of all organizations that have rooms or sandboxes here, or have used credits. */
@@ -18,7 +18,7 @@ export interface Held {
 }
 
 /** `hostId`: of a host of several; null: a single host. */
-export function makeHeld(hostId: string | null): Held {
+export function makeHeld(hostId: string | null): HeldResources {
   return {
     of: (queries, orgId) => {
       const { used_micro } = getCredits(queries, orgId);

@@ -15,7 +15,7 @@ import {
 } from "../domain/rooms/index.ts";
 import type { Sandboxes } from "../domain/sandboxes/index.ts";
 import type { Base } from "./base.ts";
-import type { Held } from "./held.ts";
+import type { HeldResources } from "./held.ts";
 
 type Measured = Pick<Sandboxes, "figures" | "capacity">;
 
@@ -38,7 +38,7 @@ function loadOf({ database, templates, disk }: Base, sandboxes: Measured): Omit<
 export async function followOthers(
   base: Base,
   sandboxes: Measured,
-  held: Held,
+  held: HeldResources,
   gateway: () => NonNullable<Load["ssh"]> | null,
 ): Promise<void> {
   const { cluster, paths } = base;

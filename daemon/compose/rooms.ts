@@ -10,7 +10,7 @@ import type { Orgs } from "./orgs.ts";
 import { systemActor } from "./records.ts";
 import type { Reached } from "./sandboxes.ts";
 
-interface Parts extends Pick<Orgs, "quota" | "meter">, Pick<Drives, "drive" | "kernelQuota" | "limits"> {
+interface RoomParts extends Pick<Orgs, "quota" | "meter">, Pick<Drives, "drive" | "kernelQuota" | "limits"> {
   sandboxes: Sandboxes;
   agents: { ofRoom: RoomDeps["fabric"]; branches: RoomDeps["branch"]["nouns"]; pauses: RoomDeps["pauses"] };
   reached: Pick<Reached, "calls" | "peers">;
@@ -20,7 +20,7 @@ interface Parts extends Pick<Orgs, "quota" | "meter">, Pick<Drives, "drive" | "k
 
 export function composeRooms(
   base: Base,
-  { quota, meter, drive, kernelQuota, limits, sandboxes, agents, reached, calls, audit }: Parts,
+  { quota, meter, drive, kernelQuota, limits, sandboxes, agents, reached, calls, audit }: RoomParts,
 ) {
   const { config, log, paths, database, inspected, giveUpSpace, finder, hostId, record } = base;
   const unasked = { actor: systemActor("rooms"), source: "reconciler" } as const;

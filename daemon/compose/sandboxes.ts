@@ -20,7 +20,7 @@ import { isMakerGood } from "../domain/users/index.ts";
 import type { makeGuestDoor } from "../edge/guest/door.ts";
 import type { PeerClient } from "../edge/hosts/room-transfer.ts";
 import type { CallsBranch } from "../edge/pipeline/idempotency-branch.ts";
-import { type Wanted, WarmPool } from "../host/guest/pool.ts";
+import { type PoolTarget, WarmPool } from "../host/guest/pool.ts";
 import type { Base } from "./base.ts";
 import type { Drives } from "./drives.ts";
 import { makeFilmGuests } from "./film-guests.ts";
@@ -39,7 +39,7 @@ export interface Reached {
   peers: PeerClient | null;
 }
 
-interface Parts extends Pick<Orgs, "orgs" | "hold" | "quota" | "credits" | "meter">, Pick<Drives, "drive"> {
+interface SandboxParts extends Pick<Orgs, "orgs" | "hold" | "quota" | "credits" | "meter">, Pick<Drives, "drive"> {
   /** An agent's sandbox has a new state, or is new. */
   agentChanged(roomUid: RoomUid, agentId: string): void;
   /** A command has started or ended. */
@@ -51,7 +51,7 @@ interface Parts extends Pick<Orgs, "orgs" | "hold" | "quota" | "credits" | "mete
   rates: AllRates;
 }
 
-export function composeSandboxes(base: Base, parts: Parts) {
+export function composeSandboxes(base: Base, parts: SandboxParts) {
   const { config, log, paths, disk, database, inspected, templates, finder, record } = base;
   const { orgs, hold, quota, credits, meter, drive, reached } = parts;
   const used = new RecentUse();
@@ -178,7 +178,11 @@ const isUsual = ({ template_id, vcpu_count }: Use) => template_id === DEFAULT_TE
  * Machines of `default` always; if memory remains, one of every other template used recently, since it may be large, and of each as many as
  * recently ran concurrently, with the smallest memory among those. Snapshots missing for a processor count are requested.
  */
-async function worthLaunching({ config, templates }: Base, used: RecentUse, processors: Processors): Promise<Wanted[]> {
+async function worthLaunching(
+  { config, templates }: Base,
+  used: RecentUse,
+  processors: Processors,
+): Promise<PoolTarget[]> {
   const size = config["pool.size"];
   const lately = used.list();
   const usual = lately.find(isUsual) ?? {
@@ -188,8 +192,8 @@ async function worthLaunching({ config, templates }: Base, used: RecentUse, proc
     least_memory_mib: 0,
   };
   const others = lately.filter((use) => !isUsual(use));
-  const wanted: Wanted[] = [];
-  const bursts: Wanted[] = [];
+  const wanted: PoolTarget[] = [];
+  const bursts: PoolTarget[] = [];
   for (const use of size === 0 ? others.filter(({ vcpu_count }) => vcpu_count > 1) : [usual, ...others]) {
     const { template_id, vcpu_count, together, least_memory_mib } = use;
     const image = await usableSnapshot(templates, template_id, vcpu_count);

@@ -84,7 +84,7 @@ export function shutdownFindings(
   };
 }
 
-interface Told extends Pick<Orgs, "prices" | "graceSeconds" | "meter"> {
+interface ServiceFacts extends Pick<Orgs, "prices" | "graceSeconds" | "meter"> {
   plans: Plans;
   /** Address of the web. */
   url(): string;
@@ -109,7 +109,7 @@ function shownGateway(gateway: Gateway | null) {
   return { address: `${host.includes(":") ? `[${host}]` : host}:${port}`, host_key, fingerprint };
 }
 
-export function composeService(base: Base, told: Told) {
+export function composeService(base: Base, told: ServiceFacts) {
   const { config, paths, database, disk, inspected, templates, finder } = base;
   const { sandboxes, drives, egress, pool } = told;
   const flushes = new Histogram(FLUSH_BOUNDS_SECONDS);

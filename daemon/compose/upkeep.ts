@@ -25,7 +25,7 @@ const BOUND_MS = 1000;
 const SWEEP_MS = 3_600_000;
 const MIB = 1024 ** 2;
 
-interface Parts {
+interface UpkeepParts {
   sandboxes: Sandboxes;
   rooms: Rooms;
   meter: Meter;
@@ -36,7 +36,7 @@ interface Parts {
 
 export function startUpkeep(
   { config, paths, log, disk, database, inspected }: Base,
-  { sandboxes, rooms, meter, oauth, changes, pool }: Parts,
+  { sandboxes, rooms, meter, oauth, changes, pool }: UpkeepParts,
 ) {
   const logged = (message: string) => (error: unknown) => log.error(message, { error: describeError(error) });
   const sweepBuilds = () =>
@@ -45,7 +45,11 @@ export function startUpkeep(
     );
   void sweepBuilds();
   void sweepOwnMachines(paths).catch(logged("failed to sweep leftovers of the service's own machines"));
-  const stopBounding = every(BOUND_MS, () => sandboxes.boundLogs(), logged("failed to truncate logs of guests' processes"));
+  const stopBounding = every(
+    BOUND_MS,
+    () => sandboxes.boundLogs(),
+    logged("failed to truncate logs of guests' processes"),
+  );
   const restore = () => {
     disk.restore();
     if (disk.hasSpace) sandboxes.unstall();
@@ -71,7 +75,9 @@ export function startUpkeep(
   );
   const kept = config["audit.retention"] * 1000;
   const stopForgetting = repeat(config["reconcile.interval"] * 1000, () =>
-    forgetEnded(database, kept === 0 ? "" : at(wallMs() - kept)).catch(logged("failed to delete rows of ended resources")),
+    forgetEnded(database, kept === 0 ? "" : at(wallMs() - kept)).catch(
+      logged("failed to delete rows of ended resources"),
+    ),
   );
   const stopEnding = repeat(config["reconcile.interval"] * 1000, () =>
     endExpiredMakers(database.queries, changes).catch(logged("failed to end things whose maker has expired")),

@@ -8,13 +8,13 @@ export class Markup {
   }
 }
 
-type Part = Markup | string | number | readonly Part[];
+type MarkupPart = Markup | string | number | readonly MarkupPart[];
 
-export function html(strings: TemplateStringsArray, ...parts: Part[]): Markup {
+export function html(strings: TemplateStringsArray, ...parts: MarkupPart[]): Markup {
   return new Markup(strings.map((text, index) => text + shown(parts[index] ?? "")).join(""));
 }
 
-function shown(part: Part): string {
+function shown(part: MarkupPart): string {
   if (part instanceof Markup) return part.text;
   if (Array.isArray(part)) return part.map(shown).join("");
   return String(part).replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);

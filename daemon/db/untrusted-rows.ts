@@ -57,7 +57,7 @@ const rows = Type.Object(
 );
 
 /** Columns of a row by their names. */
-export type Named = Record<string, Cell>;
+export type NamedCells = Record<string, Cell>;
 
 /**
  * Requires all columns of the table and no others, each valid by `cells`; `each` also checks every row, and may replace it. Throws Foreign.
@@ -65,7 +65,7 @@ export type Named = Record<string, Cell>;
 export async function acceptRows(
   table: SQLiteTable,
   given: unknown,
-  { cells, most, each }: { cells: Cells; most?: number; each: (row: Named) => Named | undefined },
+  { cells, most, each }: { cells: Cells; most?: number; each: (row: NamedCells) => NamedCells | undefined },
 ): Promise<Rows> {
   const name = getTableName(table);
   if (!Value.Check(rows, given)) throw new UntrustedRows(`its ${name} are not rows`);
@@ -83,8 +83,7 @@ export async function acceptRows(
     if (turn) await turn;
     if (row.length !== columns.length) throw new UntrustedRows(`one of its ${name} is not a row`);
     for (const [place, column] of columns.entries()) {
-      if (!cells[column]?.(row[place]))
-        throw new UntrustedRows(`${column} of one of its ${name} has an invalid value`);
+      if (!cells[column]?.(row[place])) throw new UntrustedRows(`${column} of one of its ${name} has an invalid value`);
     }
     const changed = each(Object.fromEntries(columns.map((column, place) => [column, row[place]])));
     if (changed) given.rows[at] = columns.map((column, place) => (column in changed ? changed[column] : row[place]));

@@ -22,7 +22,7 @@ const NOT_TOO_LONG = ["--anchored", "--wildcards", "--wildcards-match-slash", `-
 const SYNC_DEADLINE_MS = 600_000;
 
 /** Entries of a directory. */
-export interface Part {
+export interface ArchivePart {
   directory: string;
   names: readonly string[];
 }
@@ -32,7 +32,7 @@ export interface Part {
  * and which guest files are missing from the archive; throws with tar's own message.
  */
 export async function writeArchive(
-  parts: readonly Part[],
+  parts: readonly ArchivePart[],
   to: number,
   theirs: readonly string[] = [],
 ): Promise<{ changed: boolean; missed: Missed }> {

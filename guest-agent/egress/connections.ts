@@ -59,7 +59,7 @@ export class Connections {
 /** Copies bytes in both directions until both have ended. The program's first bytes may be sent before the host has decided. */
 async function carry(socket: Socket, fd: number, stream: Stream): Promise<void> {
   socket.setNoDelay(true);
-  const seen: Seen = { first: Promise.withResolvers(), answered: false };
+  const seen: FirstBytes = { first: Promise.withResolvers(), answered: false };
   const gone = () => stream.fail(StreamErrorCode.detached, "the program has closed the connection");
   socket.once("close", gone);
   takeIn(stream, socket, seen);
@@ -74,7 +74,7 @@ async function carry(socket: Socket, fd: number, stream: Stream): Promise<void> 
   }
 }
 
-interface Seen {
+interface FirstBytes {
   /** The first bytes that the program sent. */
   first: PromiseWithResolvers<Uint8Array>;
   /** Whether anything came back. */
@@ -82,7 +82,7 @@ interface Seen {
 }
 
 /** From the program to the host, with backpressure; bytes in flight are bounded. */
-function takeIn(stream: Stream, socket: Socket, seen: Seen): void {
+function takeIn(stream: Stream, socket: Socket, seen: FirstBytes): void {
   let waiting = 0;
   let turn = Promise.resolve(true);
   socket.on("data", (bytes: Uint8Array) => {
@@ -100,7 +100,7 @@ function takeIn(stream: Stream, socket: Socket, seen: Seen): void {
 }
 
 /** From the host to the program, as fast as it reads. */
-async function giveOut(stream: Stream, socket: Socket, seen: Seen): Promise<void> {
+async function giveOut(stream: Stream, socket: Socket, seen: FirstBytes): Promise<void> {
   for await (const bytes of stream.read(Channel.stdout)) {
     if (socket.destroyed) return;
     seen.answered = true;

@@ -34,12 +34,12 @@ const TYPES: ReadonlyMap<number, DnsRecord["type"]> = new Map([
   [RecordType.MX, "MX"],
 ]);
 
-type Answer = EgressResolved["answer"];
+type ResolverAnswer = EgressResolved["answer"];
 
 export class Resolver {
   readonly #line: HostConnection;
   readonly #names: Names;
-  readonly #asked = new Map<string, Promise<Answer>>();
+  readonly #asked = new Map<string, Promise<ResolverAnswer>>();
   /** Questions that the host has not answered yet. */
   #waiting = 0;
   #tcpClients = 0;
@@ -106,16 +106,16 @@ export class Resolver {
   }
 
   /** Queries the host; concurrent queries for a name share one request (single-flight). */
-  #ask(name: string): Promise<Answer> {
+  #ask(name: string): Promise<ResolverAnswer> {
     const known = this.#asked.get(name);
     if (known) return known;
-    const asked = this.#askHost(name).catch((): Answer => "failed");
+    const asked = this.#askHost(name).catch((): ResolverAnswer => "failed");
     this.#asked.set(name, asked);
     void asked.finally(() => this.#asked.delete(name));
     return asked;
   }
 
-  async #askHost(name: string): Promise<Answer> {
+  async #askHost(name: string): Promise<ResolverAnswer> {
     return (Object(await this.#within({ method: "egress_resolve", name })) as EgressResolved).answer;
   }
 

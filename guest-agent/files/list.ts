@@ -15,7 +15,7 @@ import { joined, parsePath } from "./path.ts";
 const BATCH = 64;
 const LINES_BYTES = 32 * 1024;
 
-interface Wanted {
+interface ListOptions {
   recursive: boolean;
   /** Identity of the file system that a recursive list stays on. */
   device: string;
@@ -57,7 +57,7 @@ export async function listDirectory(stream: Stream, request: object): Promise<vo
 }
 
 /** Entries below a directory after this path. A directory that is gone or not readable has none. */
-async function* below(directory: Buffer, after: string[] | null, wanted: Wanted): AsyncGenerator<FileEntry> {
+async function* below(directory: Buffer, after: string[] | null, wanted: ListOptions): AsyncGenerator<FileEntry> {
   const names = await namesIn(directory, after?.[0] ?? "");
   for (let at = 0; at < names.length; at += BATCH) {
     const batch = names.slice(at, at + BATCH).map((name) => ({ name, path: joined(directory, name) }));

@@ -50,14 +50,14 @@ function requireRegular(type: string): void {
   if (type !== "file") throw new FileError("ENXIO");
 }
 
-interface Part {
+interface ReadRange {
   offset: number;
   length: number;
 }
 
 /** The range that the host requests; null once it needs nothing. */
-function takenBy(stream: Stream): Promise<Part | null> {
-  const { promise, resolve } = Promise.withResolvers<Part | null>();
+function takenBy(stream: Stream): Promise<ReadRange | null> {
+  const { promise, resolve } = Promise.withResolvers<ReadRange | null>();
   stream.hear((event) => {
     const { type, offset, length, window_bytes } = Object(event) as Record<string, unknown>;
     if (type !== "take") return;
@@ -84,7 +84,7 @@ async function readWhole(file: FileHandle, size: number): Promise<Buffer> {
 }
 
 /** Reads the next part while one is sent. Returns whether all bytes were sent: a file that was truncated during the read has fewer. */
-async function send(stream: Stream, file: FileHandle, { offset, length }: Part): Promise<boolean> {
+async function send(stream: Stream, file: FileHandle, { offset, length }: ReadRange): Promise<boolean> {
   const buffers = [Buffer.allocUnsafeSlow(SENT_BYTES), Buffer.allocUnsafeSlow(SENT_BYTES)];
   const end = offset + length;
   let at = offset;

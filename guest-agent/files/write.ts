@@ -58,7 +58,7 @@ export async function writeFile(stream: Stream, request: object): Promise<void> 
   }
 }
 
-interface Wanted {
+interface WriteConditions {
   overwrite: boolean;
   expect: unknown;
 }
@@ -73,7 +73,7 @@ async function targetOf(path: Buffer, owner: Owner): Promise<{ target: Buffer; b
   return { target, before: await entryAt(target) };
 }
 
-function requireReplaceable(before: FileEntry | null, { overwrite, expect }: Wanted): void {
+function requireReplaceable(before: FileEntry | null, { overwrite, expect }: WriteConditions): void {
   if (expect !== undefined && (before?.version ?? null) !== expect) {
     throw new FileRefusal(StreamErrorCode.file_changed, "the file has been replaced");
   }
@@ -99,7 +99,7 @@ function temporaryName(): string {
 }
 
 /** Brings the finished file to its place, on the disk. Returns whether nothing was there before. */
-async function place(part: Buffer, target: Buffer, wanted: Wanted): Promise<boolean> {
+async function place(part: Buffer, target: Buffer, wanted: WriteConditions): Promise<boolean> {
   const now = await entryIfThere(target);
   requireReplaceable(now, wanted);
   if (wanted.overwrite) {

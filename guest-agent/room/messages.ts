@@ -7,7 +7,7 @@ import { call, type Json, OWN_AGENT, print, RoomError, textOf } from "./api.ts";
 const LONGEST_POLL_MS = 30_000;
 const DEFAULT_TIMEOUT_MS = 60_000;
 
-interface Shown {
+interface PrintOptions {
   json?: boolean;
 }
 
@@ -29,7 +29,11 @@ export function messageCommands(): Command[] {
     .option("--ack", "deliver it again until it is acknowledged")
     .option("--message-id <id>", "your own name for it; the same name is never sent twice")
     .action(
-      async (to: string, text: string, options: Shown & { data?: boolean; ack?: boolean; messageId?: string }) => {
+      async (
+        to: string,
+        text: string,
+        options: PrintOptions & { data?: boolean; ack?: boolean; messageId?: string },
+      ) => {
         const sent = await call("POST", "/messages", {
           ...addressOf(to),
           ...(await payloadOf(text, options)),
@@ -45,7 +49,7 @@ export function messageCommands(): Command[] {
     .argument("<text>", "the request; - is standard input")
     .option("--data", "the text is JSON")
     .addOption(timeout())
-    .action(async (agent: string, text: string, options: Shown & { data?: boolean; timeout: number }) => {
+    .action(async (agent: string, text: string, options: PrintOptions & { data?: boolean; timeout: number }) => {
       const { reply } = await call("POST", "/messages", {
         destination: agent,
         ...(await payloadOf(text, options)),
@@ -60,7 +64,7 @@ export function messageCommands(): Command[] {
     .argument("<message_id>")
     .argument("<text>", "the reply; - is standard input")
     .option("--data", "the text is JSON")
-    .action(async (messageId: string, text: string, options: Shown & { data?: boolean }) => {
+    .action(async (messageId: string, text: string, options: PrintOptions & { data?: boolean }) => {
       const path = `/messages/${encodeURIComponent(messageId)}/reply`;
       const sent = await call("POST", path, { ...(await payloadOf(text, options)), reply_message_id: newName() });
       print(sent, options, () => []);
@@ -68,7 +72,7 @@ export function messageCommands(): Command[] {
   const inbox = new Command("inbox")
     .description("print the messages in the inbox, and acknowledge them")
     .option("--keep", "leave it in the inbox")
-    .action(async (options: Shown & { keep?: boolean }) => {
+    .action(async (options: PrintOptions & { keep?: boolean }) => {
       const { items } = (await call("GET", "/messages")) as { items: Message[] };
       print(items, options, () => items.map(line));
       if (!options.keep) await acknowledge(items);
@@ -77,7 +81,7 @@ export function messageCommands(): Command[] {
     .description("wait for the next message, print it, and acknowledge it")
     .option("--from <agent>", "only a message from this agent; others stay in the inbox")
     .addOption(timeout())
-    .action(async (options: Shown & { from?: string; timeout: number }) => {
+    .action(async (options: PrintOptions & { from?: string; timeout: number }) => {
       const found = await nextMessage(options.from, options.timeout);
       print(found, options, () => [line(found)]);
       await acknowledge([found]);
@@ -85,7 +89,7 @@ export function messageCommands(): Command[] {
   const trace = new Command("trace")
     .description("print the traceparent of a message, by which its reader continues its sender's trace")
     .argument("<message_id>")
-    .action(async (messageId: string, options: Shown) => {
+    .action(async (messageId: string, options: PrintOptions) => {
       const { headers } = await call("GET", `/messages/${encodeURIComponent(messageId)}`);
       // The sender controls this header, and a shell may use the output as its own: so it is parsed and rewritten.
       const place = readTraceparent((headers as Record<string, string>)[TRACEPARENT]);
@@ -102,16 +106,18 @@ export function barrierCommand(): Command {
     .option("--parties <count>", "number of agents to wait for")
     .option("--with <agents>", "names of the agents to wait for, separated by commas, including this agent")
     .addOption(timeout())
-    .action(async (barrier_id: string, options: Shown & { parties?: string; with?: string; timeout: number }) => {
-      const released = await call("POST", "/barriers", {
-        barrier_id,
-        generation: await nextGeneration(barrier_id),
-        ...(options.parties === undefined ? {} : { parties: Number(options.parties) }),
-        ...(options.with === undefined ? {} : { participants: options.with.split(",") }),
-        timeout_ms: options.timeout,
-      });
-      print(released, options, () => [`${barrier_id} ${released.generation}: ${released.state}`]);
-    });
+    .action(
+      async (barrier_id: string, options: PrintOptions & { parties?: string; with?: string; timeout: number }) => {
+        const released = await call("POST", "/barriers", {
+          barrier_id,
+          generation: await nextGeneration(barrier_id),
+          ...(options.parties === undefined ? {} : { parties: Number(options.parties) }),
+          ...(options.with === undefined ? {} : { participants: options.with.split(",") }),
+          timeout_ms: options.timeout,
+        });
+        print(released, options, () => [`${barrier_id} ${released.generation}: ${released.state}`]);
+      },
+    );
 }
 
 function timeout(): Option {

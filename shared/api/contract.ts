@@ -118,7 +118,7 @@ export const NONE = fields({});
 /** Property in which a schema has its name. */
 export const NAME = Symbol("name");
 
-interface Named {
+interface NamedOperation {
   name: string;
   /** Of the schema when it was named. */
   description: string | undefined;
@@ -129,8 +129,8 @@ export function named<T extends object>(name: string, schema: T): T {
   return { ...schema, [NAME]: { name, description: (schema as { description?: string }).description } };
 }
 
-export function nameOf(schema: object): Named | null {
-  return (schema as { [NAME]?: Named })[NAME] ?? null;
+export function nameOf(schema: object): NamedOperation | null {
+  return (schema as { [NAME]?: NamedOperation })[NAME] ?? null;
 }
 
 /** A value or null. */

@@ -17,7 +17,7 @@ const REQUEST_ID = { type: "string", pattern: REQUEST_ID_PATTERN };
 const TEXT = { type: "string" };
 const COUNT = { type: "integer", minimum: 0 };
 
-interface Shown {
+interface DocumentedHeader {
   name: string;
   description: string;
   schema: object;
@@ -77,14 +77,14 @@ export const REQUEST_HEADERS = {
     schema: TEXT,
     example: "roomd.terminal, roomd.token.TOKEN",
   },
-} as const satisfies Record<string, Shown>;
+} as const satisfies Record<string, DocumentedHeader>;
 export type RequestHeader = keyof typeof REQUEST_HEADERS;
 
 /** Headers that an operation declares; the others belong to the pipeline. */
 export type OwnHeader = Exclude<RequestHeader, "request_id" | "idempotency_key" | "traceparent">;
 
 /** Parts of an operation on which its headers depend. */
-interface Asked {
+interface HeaderSource {
   method: string;
   headers?: readonly OwnHeader[];
   outcomes: Record<string, number>;
@@ -93,11 +93,11 @@ interface Asked {
   errors: readonly ErrorCode[];
 }
 
-export function takesIdempotencyKey({ method }: Pick<Asked, "method">): boolean {
+export function takesIdempotencyKey({ method }: Pick<HeaderSource, "method">): boolean {
   return method === "POST";
 }
 
-export function requestHeadersOf(operation: Asked): RequestHeader[] {
+export function requestHeadersOf(operation: HeaderSource): RequestHeader[] {
   const ofRoad: RequestHeader[] = takesIdempotencyKey(operation)
     ? ["idempotency_key", "request_id", "traceparent"]
     : ["request_id", "traceparent"];
@@ -105,16 +105,16 @@ export function requestHeadersOf(operation: Asked): RequestHeader[] {
 }
 
 /** An answer as the document distinguishes it: its status, and the codes of its problems. */
-interface Answer {
-  operation: Asked;
+interface DocumentedAnswer {
+  operation: HeaderSource;
   status: number;
   codes: readonly ErrorCode[];
 }
 
-interface ResponseHeader extends Omit<Shown, "name"> {
+interface ResponseHeader extends Omit<DocumentedHeader, "name"> {
   /** Every answer of those has it. */
   always?: true;
-  on(answer: Answer): boolean;
+  on(answer: DocumentedAnswer): boolean;
 }
 
 /** The host that answered: part of every answer, including those of MCP and of exposed ports. */
@@ -129,12 +129,12 @@ const NOT_MODIFIED = 304;
 const OUT_OF_RANGE = 416;
 const SWITCHING_PROTOCOLS = 101;
 
-const isSuccess = ({ operation, status }: Answer) => Object.values(operation.outcomes).includes(status);
+const isSuccess = ({ operation, status }: DocumentedAnswer) => Object.values(operation.outcomes).includes(status);
 const BYTES = "application/octet-stream";
 const STREAMS = ["application/x-ndjson", "text/event-stream"];
-const sendsFile = ({ operation, status }: Answer) =>
+const sendsFile = ({ operation, status }: DocumentedAnswer) =>
   [200, PARTIAL].includes(status) && (operation.bytesOutput?.includes(BYTES) ?? false);
-const isRated = ({ status }: Answer) => status !== UNAUTHORIZED;
+const isRated = ({ status }: DocumentedAnswer) => status !== UNAUTHORIZED;
 
 export const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
   "X-Request-Id": {
@@ -258,6 +258,6 @@ export const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
   },
 };
 
-export function responseHeadersOf(answer: Answer): string[] {
+export function responseHeadersOf(answer: DocumentedAnswer): string[] {
   return Object.entries(RESPONSE_HEADERS).flatMap(([name, { on }]) => (on(answer) ? [name] : []));
 }

@@ -1,16 +1,16 @@
 /** Configuration of common MCP clients for this service, in both variants: sign-in by the browser, or an API key. */
 
 /** Text for a shell or a file. */
-interface Told {
+interface ClientText {
   into: string;
   text: string;
 }
 
 export interface ClientWay {
   client: string;
-  signsIn: Told;
+  signsIn: ClientText;
   /** The key is in the environment, or requested interactively: no text here contains one. */
-  hasKey: Told;
+  hasKey: ClientText;
   /** A link that opens the client with the first variant. */
   opens?: string;
 }

@@ -10,7 +10,7 @@ import { DESTROYED, STANDBY } from "./words.ts";
 /** Details of a record: whatever an event has, and not to be relied on. */
 export type Facts = Readonly<Record<string, unknown>>;
 
-interface Told {
+interface EventText {
   /** Null: shown only if the call waited. */
   type: TimelineType | null;
   /** The agent's if absent. */
@@ -44,23 +44,27 @@ const port = (verb: string) => ({
   say: (facts: Facts) => `${verb} port ${text(facts.port)}`,
   ref: named("port", "port"),
 });
-const ofCommand = (say: Told["say"]) => ({ type: "command" as const, say, ref: named("execution", "exec_id") });
-const ofTerminal = (say: Told["say"]) => ({ type: "terminal" as const, say, ref: named("terminal", "terminal_id") });
-const ofMessage = (say: Told["say"]) => ({ type: "message" as const, say, ref: named("message", "message_id") });
-const ofBarrier = (say: Told["say"]) => ({ type: "barrier" as const, say, ref: named("barrier", "barrier_id") });
-const ofDrive = (verb: string): Told => ({
+const ofCommand = (say: EventText["say"]) => ({ type: "command" as const, say, ref: named("execution", "exec_id") });
+const ofTerminal = (say: EventText["say"]) => ({
+  type: "terminal" as const,
+  say,
+  ref: named("terminal", "terminal_id"),
+});
+const ofMessage = (say: EventText["say"]) => ({ type: "message" as const, say, ref: named("message", "message_id") });
+const ofBarrier = (say: EventText["say"]) => ({ type: "barrier" as const, say, ref: named("barrier", "barrier_id") });
+const ofDrive = (verb: string): EventText => ({
   type: "drive",
   say: (facts) => `${verb} ${text(facts.path)}${bytes(facts)}`,
   ref: named("file", "path"),
 });
 /** Of the sandbox's own disk: the hub shows files of the drive alone, so that there is nothing to refer to. */
-const ofFile = (verb: string): Told => ({
+const ofFile = (verb: string): EventText => ({
   type: "command",
   say: (facts) => `${verb} ${text(facts.path)} in the sandbox${bytes(facts)}`,
 });
-const ofSandbox = (sentence: string): Told => ({ type: "sandbox", say: () => sentence });
+const ofSandbox = (sentence: string): EventText => ({ type: "sandbox", say: () => sentence });
 // The outcome comes first: lines are truncated if there is little space.
-const ofCheckpoint = (verb: string): Told => ({
+const ofCheckpoint = (verb: string): EventText => ({
   type: "room",
   lane: "room",
   say: ({ checkpoint_id, sandboxes }) => {
@@ -69,7 +73,7 @@ const ofCheckpoint = (verb: string): Told => ({
   },
   ref: named("checkpoint", "checkpoint_id"),
 });
-const ofSnapshot = (verb: string): Told => ({
+const ofSnapshot = (verb: string): EventText => ({
   type: "sandbox",
   say: ({ snapshot_id, parent }) => {
     const before = text(parent);
@@ -83,13 +87,13 @@ const missing = ({ failed }: Facts): string =>
   typeof failed === "number" && failed > 0 ? `, ${counted(failed)} failed` : "";
 /** Source of a new resource, or target of a rollback. */
 const asOf = (id: unknown): string => (text(id) === "" ? "" : ` as of ${text(id)}`);
-const ofDriveSpace = (sentence: string): Told => ({ type: "drive", lane: "room", say: () => sentence });
-const because = (sentence: string): Told => ({
+const ofDriveSpace = (sentence: string): EventText => ({ type: "drive", lane: "room", say: () => sentence });
+const because = (sentence: string): EventText => ({
   type: "sandbox",
   say: ({ reason, message }) => [sentence, text(message) || text(reason)].filter(Boolean).join(": "),
 });
 
-export const EVENTS: Readonly<Record<string, Told>> = {
+export const EVENTS: Readonly<Record<string, EventText>> = {
   "exec.started": ofCommand((facts) => `started ${command(facts)}`),
   "exec.finished": { ...ofCommand(command), span: true },
   "exec.signal": ofCommand(({ signal, exec_id }) => `sent ${text(signal)} to ${text(exec_id)}`),

@@ -26,7 +26,7 @@ import { errnoOf } from "../../core/service-error.ts";
 import { checkCopy, readDatabase } from "../../db/copy.ts";
 import { closedFiles } from "../../domain/audit/days/store.ts";
 import type { EndedRoom } from "../../domain/rooms/index.ts";
-import { type Missed, type Part, writeArchive } from "../../host/archive.ts";
+import { type ArchivePart, type Missed, writeArchive } from "../../host/archive.ts";
 import { LockedError, takeLock } from "../../host/lock.ts";
 import { CliError, EXIT } from "../kit/cli-error.ts";
 import { type CopyBounds, copyDatabase } from "./database-copy.ts";
@@ -154,7 +154,7 @@ function linked(from: string, to: string, sizeBytes: number): boolean {
   return true;
 }
 
-export type Made = { changed: boolean; missed: Missed; days_missing: string[] } & BackupFacts;
+export type BackupReport = { changed: boolean; missed: Missed; days_missing: string[] } & BackupFacts;
 
 /** Writes the archive of the copied service data and of the rest of data_dir. */
 export async function backUp(
@@ -162,7 +162,7 @@ export async function backUp(
   to: number,
   { facts, missing }: Copied,
   { withDays }: { withDays: boolean },
-): Promise<Made> {
+): Promise<BackupReport> {
   const names = readdirSync(paths.backup).filter((name) => withDays || name !== AUDIT_DAYS);
   const written = await writeArchive([{ directory: paths.backup, names }, whatIsKept(paths)], to, guestsOwn(paths));
   const { roomsEndedSince } = await import("../../domain/rooms/index.ts");
@@ -175,7 +175,7 @@ export async function backUp(
 }
 
 /** Drives of rooms first: a drive that is retired during the backup is then among the kept drives, which are last, or in both places. */
-function whatIsKept(paths: Paths): Part {
+function whatIsKept(paths: Paths): ArchivePart {
   const [rooms, retired] = [basename(paths.rooms), basename(paths.retired)];
   // The first kept drive of all may be retired during the backup.
   mkdirSync(paths.retired, { recursive: true, mode: 0o700 });

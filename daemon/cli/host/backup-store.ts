@@ -24,7 +24,7 @@ import {
 import { readWhile } from "../../host/pipe.ts";
 import { CliError, EXIT } from "../kit/cli-error.ts";
 import { bytesText, type JsonOption, showValue, table } from "../kit/output.ts";
-import { backUp, copyService, type Made, oneAtATime, requireService } from "./backup-archive.ts";
+import { type BackupReport, backUp, copyService, oneAtATime, requireService } from "./backup-archive.ts";
 import { type ConfigOption, readConfiguration } from "./operator.ts";
 
 type Uploaded = Awaited<ReturnType<typeof upload>>;
@@ -32,7 +32,7 @@ type Uploaded = Awaited<ReturnType<typeof upload>>;
 /** Writes a record about the service as a whole. */
 export type Recording = (event: string, details: Record<string, unknown>) => Promise<unknown>;
 
-interface Asked {
+interface StoreBackup {
   config: Config;
   paths: Paths;
   record: Recording;
@@ -41,10 +41,10 @@ interface Asked {
 }
 
 /** `days_sent`: closed days of the audit that were not in the store before. */
-type StoredBackup = Uploaded & Pick<Made, "changed" | "missed" | "days_missing"> & { days_sent: number };
+type StoredBackup = Uploaded & Pick<BackupReport, "changed" | "missed" | "days_missing"> & { days_sent: number };
 
 /** Throws CliError with the reason and a hint. */
-export async function backupToStore(asked: Asked): Promise<StoredBackup> {
+export async function backupToStore(asked: StoreBackup): Promise<StoredBackup> {
   const { config, paths, record, plan, onStage } = asked;
   requireService(paths);
   const to = urlOf(plan, "");
@@ -52,7 +52,7 @@ export async function backupToStore(asked: Asked): Promise<StoredBackup> {
   await record("backup.begun", { to });
   try {
     const stored = await oneAtATime(paths, async () => {
-      let made: Made | null = null;
+      let made: BackupReport | null = null;
       const hostId = hostIdOf(config, paths.host_id);
       const copied = await copyService(paths, config);
       onStage("sending closed days of the audit");
@@ -62,7 +62,7 @@ export async function backupToStore(asked: Asked): Promise<StoredBackup> {
         made = await backUp(paths, file, copied, { withDays: false });
       });
       const uploaded = await upload(plan, source, { hostId, onStage, at: new Date(copied.facts.made_at) });
-      const { changed, missed, days_missing } = made as unknown as Made;
+      const { changed, missed, days_missing } = made as unknown as BackupReport;
       const undeleted = await retireDays(plan, hostId, copied.purged).then(
         () => uploaded.undeleted,
         (error: unknown) => uploaded.undeleted ?? describeError(error),

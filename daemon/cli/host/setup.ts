@@ -81,7 +81,7 @@ async function whySlow(): Promise<string | null> {
   return check === undefined || check.status === "ok" ? null : [check.message, check.remedy].filter(Boolean).join(" ");
 }
 
-interface Made {
+interface SetupReport {
   url: string;
   slow: string | null;
   api_key: string;
@@ -90,7 +90,7 @@ interface Made {
 }
 
 /** Settings with which a browser and a shell continue. */
-export function exportLines({ url, api_key, ca_cert, setup, slow }: Made): string[] {
+export function exportLines({ url, api_key, ca_cert, setup, slow }: SetupReport): string[] {
   const note = `The certificate is the service's own: clients also need a copy of ${ca_cert}, named by ROOMD_CA_CERT.`;
   const people =
     setup === null ? [] : [`setup: ${setup}`, "This link signs the first person in, once, within 24 hours.", ""];

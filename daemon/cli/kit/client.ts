@@ -16,7 +16,7 @@ import type { EventOptions } from "../../../sdk/typescript/src/stream.ts";
 import type { CallOptions, FileBody, Retry } from "../../../sdk/typescript/src/transport.ts";
 import type { InputOf, Operation, OutputOf } from "../../../shared/api/contract.ts";
 import { VERSION } from "../../../shared/version.ts";
-import type { Place } from "../commands/account/token-endpoint.ts";
+import type { TokenEndpoint } from "../commands/account/token-endpoint.ts";
 import { CliError, EXIT, toCliError } from "./cli-error.ts";
 import { findConnection, placeOf } from "./connection.ts";
 import { withProgress } from "./progress.ts";
@@ -79,7 +79,7 @@ export function sdk({ access, openToHost }: Operation): Client {
 /** They keep their connections. */
 const clients = new Map<string, Client>();
 
-function makeClient({ url, ca }: Place, wantsKey: boolean): Client {
+function makeClient({ url, ca }: TokenEndpoint, wantsKey: boolean): Client {
   return new Client({
     url,
     ...(ca === null ? {} : { ca }),

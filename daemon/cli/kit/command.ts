@@ -3,7 +3,7 @@ import { Command, Option } from "commander";
 import { silence } from "./progress.ts";
 import { milliseconds } from "./values.ts";
 
-interface About {
+interface CommandHelp {
   summary: string;
   examples: readonly string[];
   /** More to know, printed before the examples. */
@@ -19,7 +19,7 @@ export function timeout(about: string): Option {
 }
 
 /** A command that does something. `usage` is its name and arguments, as commander reads them. */
-export function command(usage: string, about: About): Command {
+export function command(usage: string, about: CommandHelp): Command {
   return commandGroup(usage, about)
     .option(JSON_FLAG, "print JSON for programs instead of text for people")
     .option(QUIET_FLAG, "do not show progress on the terminal")
@@ -30,15 +30,15 @@ export function command(usage: string, about: About): Command {
     });
 }
 
-const abouts = new WeakMap<Command, About>();
+const abouts = new WeakMap<Command, CommandHelp>();
 
 /** The description that a command was made from. */
-export function aboutOf(command: Command): About {
+export function aboutOf(command: Command): CommandHelp {
   return abouts.get(command) ?? { summary: command.description(), examples: [] };
 }
 
 /** A noun that holds commands. */
-export function commandGroup(usage: string, about: About): Command {
+export function commandGroup(usage: string, about: CommandHelp): Command {
   const { summary, examples, notes = [] } = about;
   const [name = "", ...args] = usage.split(" ");
   const made = new Command(name)

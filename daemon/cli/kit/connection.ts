@@ -3,13 +3,13 @@
  * this host's configuration.
  */
 import { readFileSync } from "node:fs";
-import type { Place } from "../commands/account/token-endpoint.ts";
+import type { TokenEndpoint } from "../commands/account/token-endpoint.ts";
 import { isLoopback, listeners, ownersOf } from "../host/listeners.ts";
 import { ownService } from "../host/own-host.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { readCredentials, tokenFor } from "./credentials.ts";
 
-export interface Connection extends Place {
+export interface Connection extends TokenEndpoint {
   /** An API key, or a token of a signed-in user. */
   key: string | null;
 }
@@ -23,7 +23,7 @@ export async function findConnection(env: Record<string, string | undefined> = p
 }
 
 /** The address of the given service, or of the current one. Throws CliError. */
-export function findPlace(url?: string, env: Record<string, string | undefined> = process.env): Place {
+export function findPlace(url?: string, env: Record<string, string | undefined> = process.env): TokenEndpoint {
   const place = placeOf(url === undefined ? env : { ...env, ROOMD_URL: url });
   requireOwnHost(place.url);
   return place;
@@ -46,7 +46,7 @@ function requireOwnHost(url: string): void {
 }
 
 /** The address of the current service, whichever user listens there. Throws CliError. */
-export function placeOf(env: Record<string, string | undefined> = process.env): Place {
+export function placeOf(env: Record<string, string | undefined> = process.env): TokenEndpoint {
   const caFile = env.ROOMD_CA_CERT || null;
   const given = env.ROOMD_URL?.trim() || (env.ROOMD_API_KEY ? null : readCredentials().current);
   if (given) {

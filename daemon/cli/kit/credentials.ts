@@ -5,10 +5,10 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
-import { COMMAND_LINE_ID, type Place, post, type Tokens } from "../commands/account/token-endpoint.ts";
+import { COMMAND_LINE_ID, post, type TokenEndpoint, type Tokens } from "../commands/account/token-endpoint.ts";
 import { CliError } from "./cli-error.ts";
 
-export interface Kept {
+export interface StoredTokens {
   access_token: string;
   refresh_token: string;
   /** In milliseconds since 1970. */
@@ -19,7 +19,7 @@ interface Credentials {
   /** URL of the default service. */
   current: string | null;
   /** By their URLs. */
-  services: Record<string, Kept>;
+  services: Record<string, StoredTokens>;
 }
 
 /** Minimum remaining lifetime: a token that expires sooner is refreshed first. */
@@ -65,7 +65,7 @@ export function keepTokens(url: string, tokens: Tokens, isCurrent: boolean): voi
 }
 
 /** Null if none were stored. */
-export function forgetTokens(url: string): Kept | null {
+export function forgetTokens(url: string): StoredTokens | null {
   const { current, services } = readCredentials();
   const { [url]: gone, ...others } = services;
   if (!gone) return null;
@@ -75,7 +75,7 @@ export function forgetTokens(url: string): Kept | null {
 }
 
 /** A token of this user that is good at the service; null without one. Throws CliError when it is no longer taken there. */
-export async function tokenFor(place: Place): Promise<string | null> {
+export async function tokenFor(place: TokenEndpoint): Promise<string | null> {
   const kept = readCredentials().services[place.url];
   if (!kept) return null;
   if (kept.expires_at_ms - Date.now() > LEAST_MS) return kept.access_token;

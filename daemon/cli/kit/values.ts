@@ -95,13 +95,13 @@ export function labelFilter(text: string): string {
 }
 
 /** A place on a room's drive. */
-export interface Place {
+export interface DrivePath {
   room_id: string;
   path: string;
 }
 
 /** ROOM:/path; a room's name has no colon, so the first one ends it. */
-export function place(text: string): Place {
+export function place(text: string): DrivePath {
   const at = text.indexOf(":");
   if (at < 1 || at === text.length - 1) throw new InvalidArgumentError("It must be ROOM:/path.");
   return { room_id: text.slice(0, at), path: text.slice(at + 1) };
@@ -138,6 +138,6 @@ export function target(text: string): Target {
 }
 
 /** ROOM for its whole drive, or ROOM:/path. */
-export function placeOrRoom(text: string): Place {
+export function placeOrRoom(text: string): DrivePath {
   return text.includes(":") ? place(text) : { room_id: text, path: "/" };
 }

@@ -6,19 +6,19 @@
 import type { AuditFacts } from "./audit-facts.ts";
 
 /** Work that a call has started, by its name or number; nothing secret. */
-export type Begun = Record<string, string | number>;
+export type StartedWork = Record<string, string | number>;
 
 export interface CallEffects {
   /** With an Idempotency-Key: names the work, and is the same when the call has to be made again. */
   readonly ulid: string | undefined;
   /** Notes of an earlier attempt, before the daemon ended, or the call failed with 5xx: its work must be continued. */
-  readonly begun: Begun | undefined;
+  readonly begun: StartedWork | undefined;
   /** Effect outside of any transaction: in the answer's `details` if a full disk or drive prevents the rest. */
   effect: Record<string, unknown> | null;
   /** With an Idempotency-Key: notes started work, within the transaction that starts it. */
-  note(begun: Begun): void;
+  note(begun: StartedWork): void;
   /** The same in a separate commit, durable before work starts that is in no transaction. */
-  noteFirst(begun: Begun): Promise<void>;
+  noteFirst(begun: StartedWork): Promise<void>;
   /**
    * Within the transaction that does the work: stores the audit record of this call, and with an Idempotency-Key its answer. One commit
    * stores work and record, so that they are atomic. `each` are the facts of one record each, if the call did several things.
@@ -36,12 +36,12 @@ export interface CallEffects {
 /** Work of a trial call, or of a caller that stores nothing. */
 export class UnkeptEffects implements CallEffects {
   readonly ulid: string | undefined = undefined;
-  readonly begun: Begun | undefined = undefined;
+  readonly begun: StartedWork | undefined = undefined;
   effect: CallEffects["effect"] = null;
 
-  note(_begun: Begun): void {}
+  note(_begun: StartedWork): void {}
 
-  async noteFirst(_begun: Begun): Promise<void> {}
+  async noteFirst(_begun: StartedWork): Promise<void> {}
 
   keep(_outcome: string, _body: object): void {}
 

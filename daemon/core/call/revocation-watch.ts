@@ -7,13 +7,13 @@ import { startInterval, stopTimer } from "../clock.ts";
 /** Poll interval for revocations by other processes, and for expiry. */
 const LOOK_MS = 500;
 
-interface Held {
+interface Credential {
   isCurrent(): boolean;
   grips: Grip[];
 }
 
 export class RevocationWatch {
-  readonly #all = new Map<string, Held>();
+  readonly #all = new Map<string, Credential>();
   #timer: Timer | undefined;
 
   /** `cut` is called once, when the credential `id` is no longer valid; the returned function releases the hold. */
@@ -23,7 +23,7 @@ export class RevocationWatch {
     return () => grip.letGo();
   }
 
-  #begin(id: string, isCurrent: () => boolean): Held {
+  #begin(id: string, isCurrent: () => boolean): Credential {
     const held = { isCurrent, grips: [] };
     this.#all.set(id, held);
     this.#timer ??= startInterval(() => this.#tick(), LOOK_MS).unref();

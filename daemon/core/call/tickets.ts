@@ -17,7 +17,7 @@ interface Goal {
   sandbox_id: string;
 }
 
-export interface Kept<G extends Goal> {
+export interface StoredTicket<G extends Goal> {
   caller: Caller;
   goal: G;
   /** In monotonic time. */
@@ -51,7 +51,7 @@ export class Tickets<G extends Goal> {
   /** The part after the prefix. */
   readonly #mark: string;
   /** By their hashes, in the order in which they were made. */
-  readonly #kept = new Map<string, Kept<G>>();
+  readonly #kept = new Map<string, StoredTicket<G>>();
   /** The hashes of each key's, in the same order. */
   readonly #ofKeys = new Map<KeyId, Set<string>>();
 
@@ -75,13 +75,13 @@ export class Tickets<G extends Goal> {
   }
 
   /** The ticket's maker and goal; null for an invalid one. */
-  find(token: string): Kept<G> | null {
+  find(token: string): StoredTicket<G> | null {
     const kept = this.#kept.get(hashOf(token));
     return kept && kept.until > monotonicMs() ? kept : null;
   }
 
   /** The same, if its key is valid and the path names its sandbox; the name may have belonged to another sandbox before. */
-  open(token: string, params: Record<string, string>, { isCurrentKey, sandboxes }: TicketDeps): Kept<G> | null {
+  open(token: string, params: Record<string, string>, { isCurrentKey, sandboxes }: TicketDeps): StoredTicket<G> | null {
     const kept = this.find(token);
     if (!kept || !isCurrentKey(kept.caller.key_id)) return null;
     try {

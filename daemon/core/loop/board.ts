@@ -8,7 +8,7 @@ const WORDS = { piece: 0, label: 1, owner: 2, length: 3 } as const;
 export const BOARD_BYTES = TIMES.length * 8 + WORDS.length * 4;
 
 /** `beat`: last beat of the loop's timer. `since`: start of the running piece, 0 if there is none. */
-export interface Shown {
+export interface BoardState {
   beat: number;
   since: number;
   piece: number;
@@ -41,7 +41,7 @@ export class Board {
     this.#times[TIMES.beat] = now;
   }
 
-  read(): Shown {
+  read(): BoardState {
     const [times, words] = [this.#times, this.#words];
     return {
       beat: times[TIMES.beat] ?? 0,

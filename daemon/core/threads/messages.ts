@@ -19,7 +19,7 @@ export type ToThread =
   | { is: "close" };
 
 /** A part of a task's output. */
-export interface Part {
+export interface TaskPart {
   value: unknown;
   isLast: boolean;
 }
@@ -42,7 +42,7 @@ export const errorOf = ({ message, problem }: Failure): Error =>
 
 export type FromThread =
   | { is: "ready" }
-  | ({ is: "part"; id: number } & Part)
+  | ({ is: "part"; id: number } & TaskPart)
   | { is: "failed"; id: number; failure: Failure }
   | { is: "closed" };
 

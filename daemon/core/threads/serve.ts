@@ -5,14 +5,14 @@ import { readlinkSync } from "node:fs";
 import { basename } from "node:path";
 import { monotonicMs, startTimer } from "../clock.ts";
 import { LoopTime } from "../loop/time.ts";
-import { type FromThread, failureOf, type Part, PartBoard, type ToThread, WINDOW } from "./messages.ts";
+import { type FromThread, failureOf, PartBoard, type TaskPart, type ToThread, WINDOW } from "./messages.ts";
 
 declare const self: Worker;
 
 /** A task under way. */
 export interface Running {
   /** Its next part; a value of undefined is not sent. Buffers of `transfer` are the receiver's from then on. */
-  next(): Part & { transfer?: ArrayBuffer[] };
+  next(): TaskPart & { transfer?: ArrayBuffer[] };
   end(): void;
 }
 

@@ -6,7 +6,7 @@
 import { startTimer, stopTimer } from "../clock.ts";
 import { within } from "../concurrency/published.ts";
 import { loopTime, type OwnerName } from "../loop/index.ts";
-import { errorOf, type FromThread, type Part, PartBoard, type ToThread } from "./messages.ts";
+import { errorOf, type FromThread, PartBoard, type TaskPart, type ToThread } from "./messages.ts";
 
 /** Checks of the running part in the time that it may take. */
 const STALL_CHECKS = 5;
@@ -25,7 +25,7 @@ export class ThreadEnded extends Error {
 /** A task in a thread. */
 interface Job {
   owner: OwnerName;
-  parts: Part[];
+  parts: TaskPart[];
   failure: Error | null;
   wake(): void;
 }
@@ -95,7 +95,7 @@ export class ServiceThread {
   }
 
   /** Parts of the output, in their order. Rejects with ThreadEnded, the signal's reason, or an error as the task's. */
-  async *run({ signal, transfer = [], ...order }: Order): AsyncGenerator<Part> {
+  async *run({ signal, transfer = [], ...order }: Order): AsyncGenerator<TaskPart> {
     signal.throwIfAborted();
     if (this.#hasEnded) throw new ThreadEnded(`${this.#name} has ended`);
     const id = ++this.#lastId;

@@ -1,7 +1,7 @@
 /** Reads that run on the event loop, in pieces: without reader threads, and in commands concurrent with the daemon. */
 import { loopTime, type OwnerName, Pieces } from "../../core/loop/index.ts";
 import type { Queries } from "../client.ts";
-import { type Answer, nextPart, PART_CHARACTERS, type Part, type Read } from "./read.ts";
+import { nextPart, PART_CHARACTERS, type Read, type ReadPart, type ReadResult } from "./read.ts";
 
 export interface Reader {
   owner: OwnerName;
@@ -15,7 +15,7 @@ export async function readHere<Input, Output, Rest>(
   queries: Queries,
   input: Input,
   by: Reader,
-): Promise<Answer<Output, Rest>> {
+): Promise<ReadResult<Output, Rest>> {
   let text = "";
   let rest: unknown;
   for await (const part of partsHere(read, queries, input, by)) {
@@ -30,7 +30,7 @@ export function readNow<Input, Output, Rest>(
   read: Read<Input, Output, Rest>,
   queries: Queries,
   input: Input,
-): Answer<Output, Rest> {
+): ReadResult<Output, Rest> {
   const { text, rest } = nextPart(read.run(queries, input), () => false);
   return { bytes: Buffer.from(text), rest: rest as Rest | undefined };
 }
@@ -41,7 +41,7 @@ export async function* partsHere<Input>(
   queries: Queries,
   input: Input,
   { owner, signal }: Reader,
-): AsyncGenerator<Part> {
+): AsyncGenerator<ReadPart> {
   const pieces = new Pieces(loopTime, owner, "db.read", { signal });
   await pieces.turn();
   const steps = read.run(queries, input);

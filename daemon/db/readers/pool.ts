@@ -8,12 +8,12 @@
  */
 import type { Log } from "../../core/log.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { Part } from "../../core/threads/messages.ts";
+import type { TaskPart } from "../../core/threads/messages.ts";
 import { ThreadPool } from "../../core/threads/pool.ts";
 import { type ServiceThread, ThreadEnded } from "../../core/threads/thread.ts";
 import type { Database } from "../transact.ts";
 import { partsHere, type Reader } from "./here.ts";
-import type { Answer, Lines, Read } from "./read.ts";
+import type { Lines, Read, ReadResult } from "./read.ts";
 import type { ReadOrder, ReadPart } from "./serve.ts";
 
 /** Time for a thread that takes the reads of one that has ended. */
@@ -23,7 +23,11 @@ const STALL_MS = 5_000;
 /** Reads, wherever they run. */
 export interface Reads {
   /** The whole answer. Rejects with not_ready if two threads have ended during the read. */
-  read<Input, Output, Rest>(read: Read<Input, Output, Rest>, input: Input, by: Reader): Promise<Answer<Output, Rest>>;
+  read<Input, Output, Rest>(
+    read: Read<Input, Output, Rest>,
+    input: Input,
+    by: Reader,
+  ): Promise<ReadResult<Output, Rest>>;
   /** Lines of JSON, as they are taken. Throws as `read` does. */
   lines<Input>(read: Read<Input, Lines>, input: Input, by: Reader): AsyncGenerator<Uint8Array>;
 }
@@ -71,7 +75,7 @@ export class ReadPool implements Reads {
     read: Read<Input, Output, Rest>,
     input: Input,
     by: Reader,
-  ): Promise<Answer<Output, Rest>> {
+  ): Promise<ReadResult<Output, Rest>> {
     for (let attempt = 1; ; attempt++) {
       const parts: Uint8Array[] = [];
       let rest: unknown;
@@ -138,7 +142,7 @@ function requireAgain(error: unknown, attempt: number): void {
   if (attempt > 1) throw new ServiceError("not_ready", { detail: "The read was interrupted.", cause: error });
 }
 
-async function* valuesOf(parts: AsyncGenerator<Part>): AsyncGenerator<ReadPart> {
+async function* valuesOf(parts: AsyncGenerator<TaskPart>): AsyncGenerator<ReadPart> {
   for await (const { value } of parts) yield value as ReadPart;
 }
 

@@ -37,7 +37,7 @@ export const PART_CHARACTERS = 64 * 1024;
 export const PART_MS = 8;
 
 /** A part of an answer. */
-export interface Part {
+export interface ReadPart {
   text: string;
   /** The last of its steps. */
   rest: unknown;
@@ -45,12 +45,12 @@ export interface Part {
 }
 
 /** A whole answer, and the last `rest` of its steps. */
-export interface Answer<Output, Rest> extends JsonBody<Output> {
+export interface ReadResult<Output, Rest> extends JsonBody<Output> {
   rest: Rest | undefined;
 }
 
 /** The next part. Its text may be empty if no output was found in its time. */
-export function nextPart(steps: Iterator<Step<unknown>, void>, until: (text: string) => boolean): Part {
+export function nextPart(steps: Iterator<Step<unknown>, void>, until: (text: string) => boolean): ReadPart {
   let text = "";
   let rest: unknown;
   do {

@@ -23,7 +23,7 @@ export type { Chains } from "./chain/chains.ts";
 export { verifyAll } from "./chain/verify-all.ts";
 export type { AuditEntry } from "./entry.ts";
 export { cursorAfterRecord, listService, pageOf } from "./reading/list.ts";
-export { locateRecord, type Wanted, type Within } from "./reading/locate.ts";
+export { locateRecord, type RecordKey, type Within } from "./reading/locate.ts";
 export { momentRules, scanOf } from "./reading/query.ts";
 export { Readers } from "./reading/readers.ts";
 export { mostOf, summaryText } from "./reading/summarize.ts";

@@ -5,7 +5,7 @@ import type { S3Plan } from "./deps.ts";
 
 const NAME = /^(.+)-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z\.roomd$/;
 
-export interface Named {
+export interface BackupName {
   host_id: string;
   made_at: string;
 }
@@ -15,7 +15,7 @@ export function nameOf(hostId: string, at: Date): string {
 }
 
 /** Null if it is not the name of a backup. */
-export function readName(name: string): Named | null {
+export function readName(name: string): BackupName | null {
   const found = NAME.exec(name);
   if (!found) return null;
   const [, host_id = "", year, month, day, hour, minute, second, ms] = found;

@@ -45,9 +45,9 @@ export interface UnfinishedUpload {
   upload_id: string;
 }
 
-export type Place = Pick<S3Plan, "endpoint" | "bucket" | "credentials">;
+export type StoreLocation = Pick<S3Plan, "endpoint" | "bucket" | "credentials">;
 
-interface Asked {
+interface StoreRequest {
   method: string;
   key?: string;
   query?: Record<string, string>;
@@ -58,10 +58,10 @@ interface Asked {
 }
 
 export class ObjectStore {
-  readonly #place: Place;
+  readonly #place: StoreLocation;
   readonly #signal: AbortSignal | undefined;
 
-  constructor(place: Place, signal?: AbortSignal) {
+  constructor(place: StoreLocation, signal?: AbortSignal) {
     this.#place = place;
     this.#signal = signal;
   }
@@ -177,12 +177,12 @@ export class ObjectStore {
     }
   }
 
-  async #text(asked: Asked): Promise<string> {
+  async #text(asked: StoreRequest): Promise<string> {
     return await textOf(await this.#ask(asked));
   }
 
   /** Answers with 2xx alone. Throws StoreError. */
-  async #ask(asked: Asked): Promise<Response> {
+  async #ask(asked: StoreRequest): Promise<Response> {
     for (let tried = 1; ; tried++) {
       this.#signal?.throwIfAborted();
       try {
@@ -207,7 +207,7 @@ export class ObjectStore {
     body,
     deadlineMs = SHORT_DEADLINE_MS,
     signal,
-  }: Asked): Promise<Response> {
+  }: StoreRequest): Promise<Response> {
     const { endpoint, bucket, credentials } = this.#place;
     const path = [bucket, ...(key?.split("/") ?? [])].map(encoded).join("/");
     const url = new URL(`/${path}`, endpoint);

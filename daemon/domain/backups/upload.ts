@@ -66,7 +66,7 @@ async function abandonLeft(plan: S3Plan, store: ObjectStore, hostId: string): Pr
   }
 }
 
-interface Sent {
+interface UploadedObject {
   bytes: number;
   size_bytes: number;
   sha256: string;
@@ -79,7 +79,7 @@ export async function send(
   key: string,
   source: AsyncIterable<Uint8Array>,
   passphrase: string,
-): Promise<Sent> {
+): Promise<UploadedObject> {
   const digest = createHash("sha256");
   let bytes = 0;
   const counted = async function* () {
@@ -111,7 +111,12 @@ export function partBytes(number: number): number {
 }
 
 /** Reads an object back. Throws BrokenBackup. */
-export async function prove(plan: S3Plan, store: ObjectStore, key: string, sent: Pick<Sent, "sha256">): Promise<void> {
+export async function prove(
+  plan: S3Plan,
+  store: ObjectStore,
+  key: string,
+  sent: Pick<UploadedObject, "sha256">,
+): Promise<void> {
   const digest = createHash("sha256");
   for await (const chunk of opened(store.read(key), plan.passphrase)) digest.update(chunk);
   if (digest.digest("hex") !== sent.sha256) throw new BrokenBackup("the stored object differs from the uploaded one");

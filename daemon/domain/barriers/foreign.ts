@@ -21,7 +21,7 @@ import {
   isOneOf,
   isText,
   jsonOf,
-  type Named,
+  type NamedCells,
   onlyOnce,
   orNull,
   UntrustedRows,
@@ -41,12 +41,12 @@ export interface BarriersState {
 const MAX_GENERATIONS = KEPT_GENERATIONS + 1;
 const MAX_ROWS = MAX_GENERATIONS * MAX_ROOM_BARRIERS;
 
-const namesIn = (cell: Named[string] | undefined) => (jsonOf(cell ?? null) as string[] | undefined) ?? null;
+const namesIn = (cell: NamedCells[string] | undefined) => (jsonOf(cell ?? null) as string[] | undefined) ?? null;
 
 const agent = Type.String({ pattern: AGENT_PATTERN });
 const isList = isJson(Type.Array(agent, { maxItems: MAX_PARTIES }));
 const isUnique = (names: readonly string[]) => new Set(names).size === names.length;
-const isParties = (cell: Named[string]) => isList(cell) && isUnique(namesIn(cell) ?? []);
+const isParties = (cell: NamedCells[string]) => isList(cell) && isUnique(namesIn(cell) ?? []);
 
 const cellsBy = (latestMs: number): Cells => ({
   barrier_id: isText(new RegExp(NAME_PATTERN)),
@@ -95,7 +95,7 @@ export async function acceptBarriers(given: unknown, { takenAtMs }: Pick<Origin,
 }
 
 /** Only participants arrive; with the last of the parties it is released, and it has an end once it does not wait. */
-function requireArrivals({ state, parties, arrived, ended_at }: Named, participants: string[] | null): void {
+function requireArrivals({ state, parties, arrived, ended_at }: NamedCells, participants: string[] | null): void {
   const there = namesIn(arrived) ?? [];
   const most = Number(parties);
   const known = participants && new Set(participants);
@@ -112,7 +112,7 @@ class Generations {
   readonly #of = new Map<unknown, { count: number; newest: number; waiting: number | null }>();
 
   /** Throws Foreign if there are more than a room retains. */
-  add({ barrier_id, generation, state }: Named): void {
+  add({ barrier_id, generation, state }: NamedCells): void {
     const number = Number(generation);
     const its = this.#of.get(barrier_id) ?? { count: 0, newest: 0, waiting: null };
     this.#of.set(barrier_id, its);

@@ -7,7 +7,7 @@ import type { Database } from "../../db/transact.ts";
 import { missingOf } from "./state.ts";
 import { findBarrier, waitingVersion } from "./store.ts";
 
-interface Known {
+interface KnownMissing {
   calls: number;
   generation: number;
   /** Null: to be read. */
@@ -17,7 +17,7 @@ interface Known {
 
 export class MissingParticipants {
   readonly #database: Pick<Database, "queries" | "undo">;
-  readonly #barriers = new Map<string, Known>();
+  readonly #barriers = new Map<string, KnownMissing>();
 
   constructor(database: Pick<Database, "queries" | "undo">) {
     this.#database = database;

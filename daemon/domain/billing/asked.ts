@@ -16,7 +16,7 @@ interface Question {
   isTrue: boolean;
 }
 
-export class Asked {
+export class CheckoutQuestions {
   /** By name; the newest comes last. */
   readonly #questions = new Map<string, Question>();
 

@@ -12,7 +12,7 @@ import { type Bound, bind, type KeyCall } from "../../core/call/operation.ts";
 import { now } from "../../core/clock.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { getKey, getOrg, newKey, type OrgRow } from "../orgs/index.ts";
-import { Asked } from "./asked.ts";
+import { CheckoutQuestions } from "./asked.ts";
 import type { BillingDeps } from "./deps.ts";
 import type { BillingPlan } from "./plan.ts";
 import type { Checkout, Provider } from "./provider.ts";
@@ -55,7 +55,7 @@ export function makeBilling(deps: BillingDeps, plan: BillingPlan | null): Billin
   const { queries } = database;
   const provider = plan && makeStripe(plan);
   const settling = provider && new Settling(deps, provider, plan.monthly_credits);
-  const asked = new Asked();
+  const asked = new CheckoutQuestions();
   const requireProvider = (): Provider => {
     if (!provider) throw new ServiceError("billing_off");
     return provider;

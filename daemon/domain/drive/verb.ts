@@ -20,14 +20,14 @@ export interface Drive extends DriveDeps {
 }
 
 /** A room's drive during one call. */
-export interface Place {
+export interface OpenDrive {
   room: DriveRoom;
   root: Beneath;
   /** Usage of the drive that is held open, also when the room ends in the meantime. */
   usage: RoomUsage;
 }
 
-type Run<Op extends Operation> = Verb<Op, Place>["run"];
+type Run<Op extends Operation> = Verb<Op, OpenDrive>["run"];
 type Rules<Op extends Operation> = Verb<Op, DriveRoom>["rules"];
 
 /** Binds a drive verb; verbs that need drive:write are refused if the room is being destroyed. */

@@ -24,7 +24,7 @@ const NEXT_MS = 10_000;
 const MAX_KINDS = 32;
 const OTHER: Denial = { host: null, ip: null, port: null, reason: "other" };
 
-interface Counted {
+interface CountedDenial {
   denial: Denial & { count: number };
   dueAt: number;
 }
@@ -32,7 +32,7 @@ interface Counted {
 export class Denials {
   readonly #record: (details: Denial & { count: number }) => void;
   /** Pending counts, by kind. */
-  readonly #counts = new Map<string, Counted>();
+  readonly #counts = new Map<string, CountedDenial>();
   /** When each kind was recorded last, within the time in which that holds back the next. */
   readonly #recorded = new Map<string, number>();
   #timer: Timer | undefined;

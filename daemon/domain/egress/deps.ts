@@ -2,7 +2,7 @@ import type { OrgId, RoomUid, SandboxId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
-import type { Meter, Place } from "../orgs/index.ts";
+import type { Consumer, Meter } from "../orgs/index.ts";
 import type { Denial } from "./denials.ts";
 
 /** The sandbox to which traffic belongs. */
@@ -14,7 +14,7 @@ export interface EgressSandbox {
   agent_id: string;
   created_at: string;
   /** The place to which its usage is charged. */
-  place: Place;
+  place: Consumer;
 }
 
 export interface EgressDeps {

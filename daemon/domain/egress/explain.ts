@@ -26,14 +26,14 @@ const NEVER_REACHABLE =
 const STAND_INS = readRange("198.18.0.0/15") as Range;
 
 /** A name, an address or a range, as it is decided on and as it is written in answers. */
-export type Place = { text: string } & (
+export type Destination = { text: string } & (
   | { kind: "name" }
   | { kind: "address"; address: Address }
   | { kind: "range"; range: Range }
 );
 
 /** Null for text that is neither an address, a CIDR nor a host name. */
-export function readPlace(text: string): Place | null {
+export function readPlace(text: string): Destination | null {
   const address = readAddress(text);
   if (address) return { kind: "address", address, text: address.text };
   const range = text.includes("/") ? readRange(text) : null;
@@ -58,7 +58,7 @@ interface Judged {
 }
 
 export async function explain(
-  place: Place,
+  place: Destination,
   port: number | null,
   { policy, resolve }: ExplainDeps,
 ): Promise<Explanation> {
@@ -85,19 +85,19 @@ export async function explain(
   return { ...about(place, port, shown), detail, hint: first ? `It is allowed at ${portsText(open)}.` : hint };
 }
 
-const about = (place: Place, port: number | null, { verdict, reason, entry }: Judged) => ({
+const about = (place: Destination, port: number | null, { verdict, reason, entry }: Judged) => ({
   ...{ host: place.text, port, reason, entry },
   verdict: verdict === "part" ? ("conditional" as const) : verdict,
 });
 
 /** Explains that a sandbox without a network connects nowhere. */
-export const withoutNetwork = ({ text }: Place, port: number | null): Explanation => ({
+export const withoutNetwork = ({ text }: Destination, port: number | null): Explanation => ({
   ...{ host: text, port, verdict: "refused", reason: "no_network", entry: null },
   detail: "The sandbox was created with enable_guest_net false, and has no network.",
   hint: "Create a sandbox without enable_guest_net false.",
 });
 
-async function judge(place: Place, port: number, deps: ExplainDeps): Promise<Judged> {
+async function judge(place: Destination, port: number, deps: ExplainDeps): Promise<Judged> {
   const { policy } = deps;
   if (place.kind === "range") return await judgeRange(place.range, port, policy);
   const entry =
@@ -139,18 +139,18 @@ function unlistedPort({ ports }: Policy): number {
   return port;
 }
 
-const partText = (place: Place, port: number | null) => ({
+const partText = (place: Destination, port: number | null) => ({
   detail: `A part of ${to(place, port)} is allowed; its other addresses are not on the list, or cannot be reached.`,
   hint: "Pass one address, or a smaller range.",
 });
 
-function allowedText(place: Place, port: number | null, { entry, isBound }: Judged) {
+function allowedText(place: Destination, port: number | null, { entry, isBound }: Judged) {
   const by = entry === null ? "the sandbox's egress list" : `the entry ${entry} of the sandbox's egress list`;
   const bound = isBound ? ` TLS and HTTP on the connection must be for ${place.text}.` : "";
   return { detail: `${to(place, port)} is allowed by ${by}.${bound}`, hint: null };
 }
 
-function refusedText(place: Place, port: number | null, { reason, entry }: Judged, policy: Policy) {
+function refusedText(place: Destination, port: number | null, { reason, entry }: Judged, policy: Policy) {
   const target = to(place, port);
   if (reason === "no_address") {
     const detail = `${target} is allowed by the entry ${entry} of the sandbox's egress list, but leads to no address that the sandbox may reach: the name does not resolve, or to private addresses only.`;
@@ -163,7 +163,7 @@ function refusedText(place: Place, port: number | null, { reason, entry }: Judge
   return { detail, hint: `Add ${target} to the list.${place.kind === "name" ? ` ${THREE_SETTINGS}` : ""}` };
 }
 
-function blockedText(place: Place, target: string, entry: string | null) {
+function blockedText(place: Destination, target: string, entry: string | null) {
   if (isNever(place)) {
     const detail = `${target} cannot be reached. ${NEVER_REACHABLE}`;
     return {
@@ -178,14 +178,14 @@ function blockedText(place: Place, target: string, entry: string | null) {
   return { detail, hint: THREE_SETTINGS };
 }
 
-function isNever(place: Place): boolean {
+function isNever(place: Destination): boolean {
   if (place.kind === "range") return partsOf(place.range, []).every((address) => kindOf(address) === "never");
   return place.kind === "address" && kindOf(place.address) === "never";
 }
 
-const isStandIn = (place: Place): boolean => place.kind === "address" && contains(STAND_INS, place.address);
+const isStandIn = (place: Destination): boolean => place.kind === "address" && contains(STAND_INS, place.address);
 
-function to({ text, kind }: Place, port: number | null): string {
+function to({ text, kind }: Destination, port: number | null): string {
   if (port === null) return text;
   return kind !== "name" && text.includes(":") ? `[${text}]:${port}` : `${text}:${port}`;
 }

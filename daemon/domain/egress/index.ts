@@ -5,7 +5,7 @@ import { monotonicMs, startInterval, stopTimer } from "../../core/clock.ts";
 import type { GuestRequests } from "../../host/guest-link/handshake.ts";
 import { USAGE_WRITE_SECONDS } from "../orgs/index.ts";
 import type { EgressDeps, EgressSandbox } from "./deps.ts";
-import { type Explanation, explain, type Place } from "./explain.ts";
+import { type Destination, type Explanation, explain } from "./explain.ts";
 import { Guard } from "./guard.ts";
 import type { Network } from "./network.ts";
 import { Networks } from "./networks.ts";
@@ -28,7 +28,7 @@ export interface Egress {
   explain(
     sandbox: Pick<EgressSandbox, "org_id" | "sandbox_id">,
     allowlist: readonly string[],
-    place: Place,
+    place: Destination,
     port: number | null,
   ): Promise<Explanation>;
   trafficOf(sandboxId: string): Traffic & { open_connections: number };

@@ -24,7 +24,7 @@ export class NotResolved extends Error {
   override name = "NotResolved";
 }
 
-interface Kept {
+interface CachedAddresses {
   addresses: Promise<Address[]>;
   until: number;
 }
@@ -34,7 +34,7 @@ export class HostResolver {
   readonly #hosts: HostsFile | null;
   readonly #dns = new Dns();
   readonly #places = new FairSemaphore(PLACES);
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new Map<string, CachedAddresses>();
 
   /** `file` has lines of an address and names, as /etc/hosts has; "" for none. Guests learn none of the host's own names. */
   constructor(file: string, who: "guest" | "host") {
@@ -90,7 +90,7 @@ export class HostResolver {
   }
 
   #keep(name: string, addresses: Promise<Address[]>): Promise<Address[]> {
-    const entry: Kept = { addresses, until: monotonicMs() + KEPT_MS.found };
+    const entry: CachedAddresses = { addresses, until: monotonicMs() + KEPT_MS.found };
     this.#kept.delete(name);
     this.#kept.set(name, entry);
     const [oldest] = this.#kept.keys();

@@ -1,7 +1,7 @@
 /** Traffic of sandboxes that is not written yet, and the commit that writes it with its destinations. */
 import type { SandboxId } from "../../../shared/ids.ts";
 import { describeError } from "../../core/service-error.ts";
-import type { Place } from "../orgs/index.ts";
+import type { Consumer } from "../orgs/index.ts";
 import type { EgressDeps } from "./deps.ts";
 import { MAX_ROWS_WRITTEN, type Networks } from "./networks.ts";
 import { addTraffic, saveNetwork, type Traffic } from "./store.ts";
@@ -13,14 +13,14 @@ export type TallyDeps = Pick<EgressDeps, "database" | "log" | "meter" | "isKept"
 export class Tally {
   readonly #deps: TallyDeps;
   readonly #networks: Networks;
-  #counted = new Map<SandboxId, { place: Place; traffic: Traffic }>();
+  #counted = new Map<SandboxId, { place: Consumer; traffic: Traffic }>();
 
   constructor(deps: TallyDeps, networks: Networks) {
     this.#deps = deps;
     this.#networks = networks;
   }
 
-  count(sandboxId: SandboxId, place: Place, more: Traffic): void {
+  count(sandboxId: SandboxId, place: Consumer, more: Traffic): void {
     this.#counted.set(sandboxId, { place, traffic: sumOf(this.of(sandboxId), more) });
   }
 

@@ -11,7 +11,7 @@ import { at, wallMs } from "../../core/clock.ts";
 import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
-import type { Place } from "../orgs/index.ts";
+import type { Consumer } from "../orgs/index.ts";
 import type { Address } from "./address.ts";
 import { Batch } from "./batch.ts";
 import { inboxBell, ROOM_BELL, replyBell } from "./bells.ts";
@@ -209,7 +209,7 @@ async function tell(
   bells.ring(room_uid, ROOM_BELL);
 }
 
-function placeOf({ org_id, room_uid }: RoomTarget, { source }: Draft, caller: Caller): Place {
+function placeOf({ org_id, room_uid }: RoomTarget, { source }: Draft, caller: Caller): Consumer {
   return { org_id, room_uid, agent_id: source, key_id: keyBehind(caller) };
 }
 

@@ -6,10 +6,10 @@ import { makeCursor } from "../../core/call/cursor.ts";
 import type { AnyRead, Read } from "../../db/readers/read.ts";
 import type { Row } from "./inbox/inbox-store.ts";
 import { messageJson } from "./record.ts";
-import { pageOf, type Wanted } from "./scan.ts";
+import { type PageSelection, pageOf } from "./scan.ts";
 import { inboxDepth } from "./store.ts";
 
-export interface MessagesInput extends Wanted {
+export interface MessagesInput extends PageSelection {
   /** Kind of its cursors. */
   cursor: string;
   /** Place of the caller's last page. */

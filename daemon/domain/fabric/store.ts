@@ -102,7 +102,7 @@ function prepare(queries: Queries) {
 
 const statementsOf = preparedBy(prepare);
 
-interface Place {
+interface InboxPosition {
   room_uid: RoomUid;
   agent_id: string;
   seq: number;
@@ -218,7 +218,7 @@ export function inboxDepth(queries: Queries, roomUid: RoomUid, agentId: string):
   return statementsOf(queries).depth([roomUid, agentId])[0]?.depth ?? 0;
 }
 
-export function findDelivery(queries: Queries, place: Place): DeliveryRow | undefined {
+export function findDelivery(queries: Queries, place: InboxPosition): DeliveryRow | undefined {
   return statementsOf(queries).delivery.get({ ...place });
 }
 
@@ -249,21 +249,21 @@ export function findReply(
 }
 
 /** Marks it as handed out; if it needs an ack, it is redelivered at `dueAtMs`. */
-export function handOut(queries: Queries, place: Place, dueAtMs: number): void {
+export function handOut(queries: Queries, place: InboxPosition, dueAtMs: number): void {
   statementsOf(queries).handOut.run({ ...place, due_at_ms: dueAtMs });
 }
 
-export function ackDelivery(queries: Queries, place: Place): void {
+export function ackDelivery(queries: Queries, place: InboxPosition): void {
   statementsOf(queries).ack.run({ ...place });
 }
 
 /** Whether there is something up to `seq` that `markRead` would mark. */
-export function hasUnread(queries: Queries, place: Place): boolean {
+export function hasUnread(queries: Queries, place: InboxPosition): boolean {
   return statementsOf(queries).unread.get({ ...place }) !== undefined;
 }
 
 /** The recipient has read past `seq`: messages that need no ack leave the inbox. */
-export function markRead(queries: Queries, place: Place): void {
+export function markRead(queries: Queries, place: InboxPosition): void {
   statementsOf(queries).read.run({ ...place });
 }
 
@@ -292,7 +292,11 @@ export function nextDue(queries: Queries): number | null {
 /** Change of a delivery; `awaited: false` once a reply is no longer possible. */
 export type DeliveryChange = Pick<DeliveryRow, "state" | "due_at_ms"> & { awaited?: false };
 
-export function setDelivery(queries: Queries, { room_uid, agent_id, seq }: Place, change: DeliveryChange): void {
+export function setDelivery(
+  queries: Queries,
+  { room_uid, agent_id, seq }: InboxPosition,
+  change: DeliveryChange,
+): void {
   const { state, due_at_ms, awaited } = change;
   statementsOf(queries).change([state, due_at_ms, awaited === false ? 1 : 0, room_uid, agent_id, seq]);
 }

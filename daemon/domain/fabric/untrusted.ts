@@ -28,7 +28,7 @@ import {
   isOneOf,
   isText,
   jsonOf,
-  type Named,
+  type NamedCells,
   onlyOnce,
   orNull,
   UntrustedRows,
@@ -145,9 +145,9 @@ export async function acceptFabric(
   return { state: { last_seq, gone_seq, messages: kept, deliveries: told }, bytes };
 }
 
-const listIn = (cell: Named[string] | undefined) => (jsonOf(cell ?? null) as string[] | undefined) ?? null;
+const listIn = (cell: NamedCells[string] | undefined) => (jsonOf(cell ?? null) as string[] | undefined) ?? null;
 
-function sizedOf(message: Named, recipients: string[]): Parameters<typeof bytesOf>[0] {
+function sizedOf(message: NamedCells, recipients: string[]): Parameters<typeof bytesOf>[0] {
   const [payload, payload_b64] = [message.payload as string | null, message.payload_b64 as string | null];
   const headers = jsonOf(message.headers ?? null) as Record<string, string>;
   const size_bytes = Number(message.size_bytes);
@@ -158,17 +158,17 @@ function sizedOf(message: Named, recipients: string[]): Parameters<typeof bytesO
 export function* bytesOfState({ messages: { columns, rows } }: Pick<FabricState, "messages">): Steps<number> {
   let bytes = 0;
   for (const row of rows) {
-    const message: Named = Object.fromEntries(columns.map((column, at) => [column, row[at] ?? null]));
+    const message: NamedCells = Object.fromEntries(columns.map((column, at) => [column, row[at] ?? null]));
     bytes += bytesOf(sizedOf(message, listIn(message.recipients) ?? []));
     yield;
   }
   return bytes;
 }
 
-const isOpen = ({ state: became }: Named) => became === "queued" || became === "delivered";
+const isOpen = ({ state: became }: NamedCells) => became === "queued" || became === "delivered";
 
 /** A due time exists only for messages in an inbox: it is at the latest when the message expires, and earlier only if an ack is awaited. */
-function requireDue(delivery: Named): void {
+function requireDue(delivery: NamedCells): void {
   const { state: became, ack_required, due_at_ms: due, expires_at_ms: end } = delivery;
   if (due === null) return;
   const isAwaitingAck = became === "delivered" && ack_required === 1;
@@ -177,11 +177,10 @@ function requireDue(delivery: Named): void {
 }
 
 /** A message's size is computed again from its row: a size that differs from its payload's would be returned to the budget. */
-function requireSize({ payload, payload_b64, size_bytes }: Named): void {
+function requireSize({ payload, payload_b64, size_bytes }: NamedCells): void {
   const bytes = typeof payload_b64 === "string" ? Buffer.from(payload_b64, "base64") : null;
   const isOne = (payload === null) !== (payload_b64 === null);
   const size = bytes ? bytes.length : Buffer.byteLength(String(payload));
   const isCanonical = bytes === null || bytes.toString("base64") === payload_b64;
-  if (!isOne || !isCanonical || size !== size_bytes)
-    throw new UntrustedRows("one of its messages has a wrong size");
+  if (!isOne || !isCanonical || size !== size_bytes) throw new UntrustedRows("one of its messages has a wrong size");
 }

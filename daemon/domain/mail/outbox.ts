@@ -121,7 +121,9 @@ export class Outbox {
   start(): () => Promise<void> {
     const { log } = this.#deps;
     const stop = repeat(LOOK_MS, async () => {
-      await this.#look().catch((error: unknown) => log.error("failed to process the mail queue", { error: describeError(error) }));
+      await this.#look().catch((error: unknown) =>
+        log.error("failed to process the mail queue", { error: describeError(error) }),
+      );
     });
     return async () => {
       stop();
@@ -169,7 +171,10 @@ export class Outbox {
       const isOver = next_at > after(created_at, DAY_SECONDS);
       const isRefused = error instanceof MailError && error.isFinal;
       const told = { mail_id, kind, attempts: attempts + 1, error: describeError(error) };
-      log.warn(isRefused || isOver ? "failed to send an e-mail; giving up" : "failed to send an e-mail; will retry", told);
+      log.warn(
+        isRefused || isOver ? "failed to send an e-mail; giving up" : "failed to send an e-mail; will retry",
+        told,
+      );
       const set = isRefused ? end("refused") : isOver ? end("expired") : { next_at };
       await change({ ...set, attempts: attempts + 1 }).catch((failed: unknown) =>
         log.error("failed to write the outcome of an e-mail", { mail_id, error: describeError(failed) }),

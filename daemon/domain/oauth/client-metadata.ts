@@ -31,7 +31,7 @@ export interface Asker {
   requireFetch(): void;
 }
 
-interface Known<T> {
+interface Cached<T> {
   what: T;
   untilMs: number;
 }
@@ -109,13 +109,13 @@ export class ClientMetadata {
 
 /** Keeps the newest MAX_KNOWN entries. */
 class Remembered<T> {
-  readonly #all = new Map<string, Known<T>>();
+  readonly #all = new Map<string, Cached<T>>();
 
-  get(clientId: string): Known<T> | undefined {
+  get(clientId: string): Cached<T> | undefined {
     return this.#all.get(clientId);
   }
 
-  put(clientId: string, known: Known<T>): void {
+  put(clientId: string, known: Cached<T>): void {
     this.#all.delete(clientId);
     this.#all.set(clientId, known);
     for (const oldest of this.#all.keys()) {

@@ -64,8 +64,10 @@ export function tokensForCode(queries: Queries, { client_id, code, redirect_uri,
   if (!grant || grant.client_id !== client_id) throw bad("The code is not valid.");
   if (grant.code_used_at !== null) throw new Reused(grant.key_id, "code");
   if ((grant.code_expires_at ?? "") <= now()) throw bad("The code has expired.");
-  if (redirect_uri !== undefined && redirect_uri !== grant.redirect_uri) throw bad("redirect_uri differs from that of the authorization request.");
-  if (!answersChallenge(code_verifier, grant.code_challenge ?? "")) throw bad("code_verifier does not match the code_challenge.");
+  if (redirect_uri !== undefined && redirect_uri !== grant.redirect_uri)
+    throw bad("redirect_uri differs from that of the authorization request.");
+  if (!answersChallenge(code_verifier, grant.code_challenge ?? ""))
+    throw bad("code_verifier does not match the code_challenge.");
   if (!useCode(queries, grant.key_id, now())) throw new Reused(grant.key_id, "code");
   return firstTokens(queries, grant);
 }

@@ -8,7 +8,7 @@ import type { Queries } from "../../db/client.ts";
 import { type Database, violatesUnique } from "../../db/transact.ts";
 import { isGood } from "./keys.ts";
 import { type MadeEnds, nothingEnded } from "./made.ts";
-import type { Ended, Ending, OrgChanges } from "./org-changes.ts";
+import type { EndedAccess, Ending, OrgChanges } from "./org-changes.ts";
 import { countSshKeys, deleteSshKey, deleteSshKeysOf, insertSshKey } from "./ssh-keys-store.ts";
 import {
   changeKey,
@@ -160,7 +160,7 @@ function endAccess(
   user_id: UserId,
   { gives, change }: Pick<Ending, "gives" | "change">,
   endMade: MadeEnds["endMade"],
-): Ended {
+): EndedAccess {
   const keys = endKeysBeyond(queries, { org_id, user_id, gives }, now());
   change(queries);
   return { keys, made: endMade(queries, org_id) };

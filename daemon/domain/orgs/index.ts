@@ -34,7 +34,7 @@ export {
   makeMadeEnds,
 } from "./made.ts";
 export { makeOperator } from "./operator.ts";
-export type { Ended, OrgChanges, PlanChange } from "./org-changes.ts";
+export type { EndedAccess, OrgChanges, PlanChange } from "./org-changes.ts";
 export { orgsPersonal } from "./personal.ts";
 export { type Caps, type PlanCaps, type Plans, plansOf } from "./plans.ts";
 export { driveExceeded, driveWarning, makeQuota, type Quota, templatesExceeded, templateWarnings } from "./quota.ts";
@@ -47,7 +47,7 @@ export { Credits, grantCredits } from "./usage/credits.ts";
 export { getCredits, usedCredits } from "./usage/credits-store.ts";
 export { DriveLevels } from "./usage/drive-levels.ts";
 export { isEntryOf } from "./usage/ledger.ts";
-export { Meter, type Place, USAGE_WRITE_SECONDS } from "./usage/meter.ts";
+export { type Consumer, Meter, USAGE_WRITE_SECONDS } from "./usage/meter.ts";
 export { type Prices, pricesOf } from "./usage/prices.ts";
 export { roomCosts } from "./usage/room-cost.ts";
 

@@ -57,7 +57,7 @@ export interface OrgChanges {
    * Ends keys of a person that have more scopes than the person may still give, keys made by those, and all that any of them or the person
    * has made. A key that another person has rotated since is that person's. Rejects as `require` throws.
    */
-  endAccess<T>(orgId: OrgId, userId: UserId, ending: Ending, within: Within<Ended, T>): Promise<T>;
+  endAccess<T>(orgId: OrgId, userId: UserId, ending: Ending, within: Within<EndedAccess, T>): Promise<T>;
   /** The same in every organization that `require` returns, for a person without any access left. Rejects as `require` throws. */
   endAccessEverywhere<T>(
     userId: UserId,
@@ -92,12 +92,12 @@ export interface Ending {
   change(queries: Queries): void;
 }
 
-export interface Ended {
+export interface EndedAccess {
   keys: readonly KeyRow[];
   made: EndedMade;
 }
 
-export interface EndedIn extends Ended {
+export interface EndedIn extends EndedAccess {
   org_id: OrgId;
 }
 

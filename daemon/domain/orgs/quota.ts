@@ -13,16 +13,16 @@ import { getOrg, knownOrg } from "./store.ts";
 import type { OrgRow } from "./table.ts";
 
 /** Quantities that are counted from rows. */
-export type Counted = "rooms" | "sandboxes" | "memory_mib" | "disk_gib";
+export type CountedQuantity = "rooms" | "sandboxes" | "memory_mib" | "disk_gib";
 
 /** The same, and quantities measured on disk. */
-type Held = Counted | "template_mib";
+type HeldQuantity = CountedQuantity | "template_mib";
 
 export interface QuotaDeps {
   queries: Queries;
   plans: Plans;
   /** The organization's present amounts, on all hosts together; also within a transaction. */
-  held(queries: Queries, orgId: OrgId): Record<Counted, number>;
+  held(queries: Queries, orgId: OrgId): Record<CountedQuantity, number>;
   /** Total size of its rooms' drives. */
   driveUsed(orgId: OrgId): Promise<number>;
   /** Disk space of its own templates. */
@@ -49,9 +49,9 @@ export interface Quota {
    * Within the transaction that has just added this: throws if a hard cap is exceeded, which rolls it back; else returns a warning for each
    * exceeded soft cap. Throws quota_exceeded.
    */
-  admit(queries: Queries, call: KeyCall, added: Partial<Record<Counted, number>>): string[];
+  admit(queries: Queries, call: KeyCall, added: Partial<Record<CountedQuantity, number>>): string[];
   /** The same for additions without a call: only refuses. Throws quota_exceeded. */
-  require(queries: Queries, orgId: OrgId, added: Partial<Record<Counted, number>>): void;
+  require(queries: Queries, orgId: OrgId, added: Partial<Record<CountedQuantity, number>>): void;
   /**
    * Within a transaction: before a template build, with guests that use `memoryMib` in addition to the sandboxes. Throws quota_exceeded.
    */
@@ -65,13 +65,13 @@ export function makeQuota({ queries, plans, held, driveUsed, templateMib }: Quot
     return plans[org.plan];
   };
   /** The organization's present amounts and caps, for the amounts that were added. */
-  const required = (within: Queries, orgId: OrgId, added: Partial<Record<Counted, number>>) => {
+  const required = (within: Queries, orgId: OrgId, added: Partial<Record<CountedQuantity, number>>) => {
     const org = getOrg(within, orgId);
     // Its keys have just ended, the caller's among them.
     if (org && org.ending_at !== null) throw new ServiceError("invalid_api_key");
     const caps = capsOf(org);
     const has = held(within, orgId);
-    const counts = (Object.entries(added) as [Counted, number][]).filter(([, count]) => count > 0);
+    const counts = (Object.entries(added) as [CountedQuantity, number][]).filter(([, count]) => count > 0);
     for (const [what, count] of counts) {
       if (has[what] > caps[what].hard_cap) throw exceeded(what, has[what] - count, caps[what].hard_cap);
     }
@@ -107,7 +107,7 @@ export function makeQuota({ queries, plans, held, driveUsed, templateMib }: Quot
       const { rooms, sandboxes, memory_mib, disk_gib, template_mib, drive } = caps;
       const [used_bytes, used] = await Promise.all([driveUsed(orgId), templateMib(orgId)]);
       const has = { ...held(queries, orgId), template_mib: used };
-      const over = (Object.keys(NOUNS) as Held[]).filter((what) => has[what] > caps[what].soft_cap);
+      const over = (Object.keys(NOUNS) as HeldQuantity[]).filter((what) => has[what] > caps[what].soft_cap);
       return {
         entitled: rooms.hard_cap > 0 && sandboxes.hard_cap > 0,
         rooms: { active: has.rooms, ...rooms },
@@ -149,7 +149,7 @@ function recordSoft(queries: Queries, call: KeyCall, details: { limit: string; u
   });
 }
 
-const NOUNS: Record<Held, string> = {
+const NOUNS: Record<HeldQuantity, string> = {
   rooms: "rooms",
   sandboxes: "sandboxes",
   memory_mib: "MiB of memory in sandboxes",
@@ -157,7 +157,7 @@ const NOUNS: Record<Held, string> = {
   template_mib: "MiB of custom templates",
 };
 
-function softWarning(what: Held, used: number, { soft_cap, hard_cap }: Caps): string {
+function softWarning(what: HeldQuantity, used: number, { soft_cap, hard_cap }: Caps): string {
   return `The organization has ${used} ${NOUNS[what]}: over its plan's soft cap of ${soft_cap}; the hard cap is ${hard_cap}.`;
 }
 
@@ -189,7 +189,7 @@ export function templatesExceeded(used: number, { hard_cap: cap }: Caps, has = "
 
 const ASK_OPERATOR = "or have the operator change the plan with `roomd org set-plan`";
 
-function exceeded(limit: Counted, used: number, cap: number): ServiceError {
+function exceeded(limit: CountedQuantity, used: number, cap: number): ServiceError {
   const ends = limit === "rooms" ? "Destroy a room, hibernate all sandboxes of one" : "Destroy a sandbox";
   return new ServiceError("quota_exceeded", {
     detail: `The organization has ${used} ${NOUNS[limit]}; its plan allows ${cap}.`,

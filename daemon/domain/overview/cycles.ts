@@ -25,7 +25,7 @@ export function hasRing(edges: Edges): boolean {
   return groupsOf(edges).some(isRing);
 }
 
-interface Seen {
+interface VisitedAgent {
   index: number;
   low: number;
   isOpen: boolean;
@@ -33,11 +33,11 @@ interface Seen {
 
 /** With an explicit stack instead of recursion: a chain of waits may be long. */
 function groupsOf(edges: Edges): Set<string>[] {
-  const seen = new Map<string, Seen>();
+  const seen = new Map<string, VisitedAgent>();
   const open: string[] = [];
   const groups: Set<string>[] = [];
   const visit = (agent: string) => {
-    const own: Seen = { index: seen.size, low: seen.size, isOpen: true };
+    const own: VisitedAgent = { index: seen.size, low: seen.size, isOpen: true };
     seen.set(agent, own);
     open.push(agent);
     return { agent, own, next: (edges.get(agent) ?? []).values() };
@@ -58,7 +58,7 @@ function groupsOf(edges: Edges): Set<string>[] {
       if (before) before.own.low = Math.min(before.own.low, at.own.low);
       if (at.own.low !== at.own.index) continue;
       const group = new Set(open.splice(open.lastIndexOf(at.agent)));
-      for (const agent of group) (seen.get(agent) as Seen).isOpen = false;
+      for (const agent of group) (seen.get(agent) as VisitedAgent).isOpen = false;
       groups.push(group);
     }
   }

@@ -32,24 +32,24 @@ export interface Bounds {
 /** The names are some milliseconds to read. */
 const OF_ONE_ROOM: Bounds = { requests: 4 * MAX_WAITS, barriers: 256, nameBytes: 1024 * 1024 };
 
-export interface Found {
+export interface GatheredWaits {
   waits: Gathered[];
   /** Whether some were not examined. */
   truncated: boolean;
 }
 
 /** The oldest first. */
-export function gather(deps: OverviewDeps, roomUid: RoomUid): Found {
+export function gather(deps: OverviewDeps, roomUid: RoomUid): GatheredWaits {
   return gatherSome(deps, roomUid, OF_ONE_ROOM, commands(deps, roomUid));
 }
 
 /** Waits of agents for each other: replies, and barriers. */
-export function gatherBlocked(deps: OverviewDeps, roomUid: RoomUid, most: Bounds): Found {
+export function gatherBlocked(deps: OverviewDeps, roomUid: RoomUid, most: Bounds): GatheredWaits {
   const { waits, truncated } = gatherSome(deps, roomUid, most, []);
   return { waits: waits.filter(({ type }) => type === "reply" || type === "barrier"), truncated };
 }
 
-function gatherSome(deps: OverviewDeps, roomUid: RoomUid, most: Bounds, running: readonly Gathered[]): Found {
+function gatherSome(deps: OverviewDeps, roomUid: RoomUid, most: Bounds, running: readonly Gathered[]): GatheredWaits {
   const requests = openRequests(deps.queries, roomUid, most.requests + 1);
   const asked = replies(deps, roomUid, requests.slice(0, most.requests));
   const { waits, truncated } = withCalls(deps, roomUid, [...asked, ...running], most);
@@ -62,7 +62,7 @@ export function going(deps: OverviewDeps, roomUid: RoomUid): Gathered[] {
 }
 
 /** Adds the agents that wait at barriers, and calls in progress. A wait that two of these sources report is one wait. */
-function withCalls(deps: OverviewDeps, roomUid: RoomUid, others: readonly Gathered[], most: Bounds): Found {
+function withCalls(deps: OverviewDeps, roomUid: RoomUid, others: readonly Gathered[], most: Bounds): GatheredWaits {
   const barriers = openBarriers(deps.queries, roomUid, most);
   const arrived = arrivals(deps, roomUid, barriers.open);
   const found = new Map([...others, ...arrived].map((wait) => [keyOf(wait), wait]));

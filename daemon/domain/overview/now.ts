@@ -21,7 +21,7 @@ import { ServiceError } from "../../core/service-error.ts";
 import { Readers } from "../audit/index.ts";
 import type { OverviewDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
-import { type Found, type Gathered, gather } from "./gather.ts";
+import { type Gathered, type GatheredWaits, gather } from "./gather.ts";
 import { changesOf, keyOf, type RoomState } from "./now-changes.ts";
 import { maySee, visibilityOf } from "./visibility.ts";
 import { cyclesOf } from "./waits.ts";
@@ -45,7 +45,7 @@ interface Look {
   tookMs: number;
   /** Per client, which gets its own copy of the state to send. */
   eachMs: number;
-  found: Found;
+  found: GatheredWaits;
   /** Keyed by the caller's view. */
   states: Map<string, RoomState>;
 }
@@ -130,7 +130,7 @@ async function* ended<T>(values: AsyncGenerator<T>, over: () => void): AsyncGene
   }
 }
 
-function stateOf({ waits: all, truncated }: Found, caller: Caller): RoomState {
+function stateOf({ waits: all, truncated }: GatheredWaits, caller: Caller): RoomState {
   const seen = all.filter((wait) => maySee(caller, wait));
   const waiting = seen.filter(({ type }) => type !== "command");
   const looked = waiting.slice(0, MAX_WAITS);

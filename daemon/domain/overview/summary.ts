@@ -1,12 +1,12 @@
 /** Waits as text for people. Pure. */
 import type { Cycle, Wait } from "../../../shared/api/overview/overview.ts";
 
-type Told = Pick<Wait, "agent_id" | "type" | "id" | "since">;
+type SummarizedWait = Pick<Wait, "agent_id" | "type" | "id" | "since">;
 
 /** A ring as one sentence; `waitOf` is the wait of one agent for the next. */
 export function ringText(
   ring: readonly string[],
-  waitOf: (from: string, to: string) => Told | undefined,
+  waitOf: (from: string, to: string) => SummarizedWait | undefined,
   nowMs: number,
 ): string {
   const parts = ring.map((from, index) => {
@@ -36,7 +36,7 @@ export function summaryText(
   return `${counted(waits.length, "wait")} of ${counted(agents, "agent")}. ${stuck} ${longest}${more}`;
 }
 
-function whatText({ type, id }: Told): string {
+function whatText({ type, id }: SummarizedWait): string {
   if (type === "inbox") return "messages";
   if (type === "reply") return id === null ? "a reply" : `reply to ${id}`;
   return `${type} ${id}`;

@@ -11,14 +11,14 @@ import { appendAudit } from "../audit/index.ts";
 import type { PortTarget } from "./deps.ts";
 import { expose, requireExposable } from "./expose.ts";
 import { BadAnswer } from "./http/byte-reader.ts";
-import { type Answered, type Asked, exchange, headOf } from "./http/exchange.ts";
+import { type ExchangeRequest, type ExchangeResponse, exchange, headOf } from "./http/exchange.ts";
 import { innerHost } from "./http/headers.ts";
 import type { PortParts } from "./parts.ts";
 import { toPortRecord } from "./record.ts";
 import { movePortEnd } from "./store.ts";
 import type { PortRow } from "./table.ts";
 
-const ASKED: Asked = {
+const ASKED: ExchangeRequest = {
   method: "GET",
   target: "/json/version",
   headers: [
@@ -97,7 +97,7 @@ async function browserPath({ connections }: PortParts, { row: { sandbox_id, org_
   }
 }
 
-function pathIn({ head, body }: Answered): string {
+function pathIn({ head, body }: ExchangeResponse): string {
   if (head.status !== 200 || !(body instanceof Uint8Array)) throw new BadAnswer("it is not a browser");
   const said: unknown = parseJson(body);
   const url = Object(said).webSocketDebuggerUrl;

@@ -8,7 +8,7 @@ import type { PortRow } from "./table.ts";
 
 const TOGETHER_MS = 60_000;
 
-interface Counted {
+interface CountedRefusal {
   row: PortRow;
   ip: string | null;
   count: number;
@@ -18,7 +18,7 @@ interface Counted {
 export class Refusals {
   readonly #deps: Pick<PortDeps, "database" | "log">;
   /** By label: as many as there are ports. */
-  readonly #counted = new Map<string, Counted>();
+  readonly #counted = new Map<string, CountedRefusal>();
 
   constructor(deps: Pick<PortDeps, "database" | "log">) {
     this.#deps = deps;

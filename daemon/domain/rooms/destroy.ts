@@ -23,7 +23,7 @@ import type { RoomRow } from "./table.ts";
 /** Time after which the call returns while the room is still being destroyed. */
 const ANSWER_AFTER_MS = 30_000;
 
-export interface Ended {
+export interface DestroyedRoom {
   agents: string[];
   drive_until_at: string | null;
 }
@@ -31,7 +31,7 @@ export interface Ended {
 export interface Destroyer {
   operation: Bound;
   /** Ends a room; again joins the first. */
-  end(row: RoomRow, keepDrive: boolean): Promise<Ended>;
+  end(row: RoomRow, keepDrive: boolean): Promise<DestroyedRoom>;
   isEnding(row: RoomRow): boolean;
 }
 
@@ -49,9 +49,9 @@ export function makeDestroy(
   onEnded: (row: RoomRow) => void,
   erasing: Erasing,
 ): Destroyer {
-  const ending = new Map<string, Promise<Ended>>();
+  const ending = new Map<string, Promise<DestroyedRoom>>();
 
-  const end = (row: RoomRow, keepDrive: boolean): Promise<Ended> => {
+  const end = (row: RoomRow, keepDrive: boolean): Promise<DestroyedRoom> => {
     const known = ending.get(row.room_uid);
     if (known && keepDrive) return known;
     if (known) {
@@ -73,7 +73,7 @@ export function makeDestroy(
       const startedAt = monotonicMs();
       call.audit.room_id = row.room_id;
       call.audit.room_uid = row.room_uid;
-      const answer = (state: "destroying" | "destroyed", { agents, drive_until_at }: Ended) => ({
+      const answer = (state: "destroying" | "destroyed", { agents, drive_until_at }: DestroyedRoom) => ({
         outcome: state,
         body: {
           room_id: row.room_id,
@@ -107,7 +107,7 @@ async function destroy(
   row: RoomRow,
   keepDrive: boolean,
   { eraser, eraseKept, checkpoints }: Erasing,
-): Promise<Ended> {
+): Promise<DestroyedRoom> {
   const { database } = deps;
   const { room_uid } = row;
   const changed = () => ({ updated_at: now(), last_transition_at: now() });

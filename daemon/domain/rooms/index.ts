@@ -14,7 +14,7 @@ import { describeError, ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { appendAudit } from "../audit/index.ts";
-import type { Place } from "../orgs/index.ts";
+import type { Consumer } from "../orgs/index.ts";
 import { makeRoomBackups } from "./backup/index.ts";
 import { makeCheckpoints } from "./checkpoints/index.ts";
 import { Locks } from "./checkpoints/locks.ts";
@@ -151,7 +151,7 @@ export function roomNameOf(queries: Queries, roomUid: string): string | null {
 }
 
 /** The account to which the usage of a room's drive is charged; null if the room is no longer active. */
-export function drivePlace(queries: Queries, roomUid: RoomUid): Place | null {
+export function drivePlace(queries: Queries, roomUid: RoomUid): Consumer | null {
   const row = getRoom(queries, roomUid);
   if (row?.state !== "active") return null;
   return { org_id: row.org_id, room_uid: roomUid, agent_id: "", key_id: row.created_by_id };

@@ -11,14 +11,14 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { RoomRow } from "./table.ts";
 
 export type Standing = "here" | "elsewhere" | "contested";
-type Held = Pick<RoomRow, "room_uid" | "org_id" | "room_id" | "epoch" | "branching">;
+type OwnedRoom = Pick<RoomRow, "room_uid" | "org_id" | "room_id" | "epoch" | "branching">;
 
 export interface Ownership {
   standing(row: Pick<RoomRow, "room_uid" | "epoch">): Standing;
   /** Throws Elsewhere, host_unreachable if the other host is unknown, invalid_state for a contested room, and not_a_member. */
-  require(row: Held): void;
+  require(row: OwnedRoom): void;
   /** Calls `listener` with each room that `require` finds elsewhere and that is not abandoned here yet. */
-  onElsewhere(listener: (row: Held) => void): void;
+  onElsewhere(listener: (row: OwnedRoom) => void): void;
 }
 
 export interface OwnershipDeps {
@@ -27,7 +27,7 @@ export interface OwnershipDeps {
 }
 
 export function makeOwnership({ directory, hostId }: OwnershipDeps): Ownership {
-  let found: (row: Held) => void = () => {};
+  let found: (row: OwnedRoom) => void = () => {};
   return {
     standing: ({ room_uid, epoch }) => standingOf(directory.owner(room_uid), epoch, hostId),
     require: (row) => {
@@ -57,7 +57,7 @@ function standingOf(owner: Owner | null, epoch: number, hostId: string): Standin
   return isOther || owner.contested_by ? "contested" : "here";
 }
 
-function contested({ room_id }: Held, { host_id, contested_by }: Owner, hostId: string): ServiceError {
+function contested({ room_id }: OwnedRoom, { host_id, contested_by }: Owner, hostId: string): ServiceError {
   const hosts = [host_id, contested_by ?? hostId];
   return new ServiceError("invalid_state", {
     detail: `Room ${room_id} is on two hosts in the same epoch: ${hosts.join(" and ")}. Neither host serves it.`,

@@ -19,13 +19,13 @@ export const DEFAULT_TEMPLATE = "default";
 export type Source = { template: Template; snapshot: null } | { template: null; snapshot: SnapshotRow };
 
 type Input = InputOf<typeof sandboxCreate>;
-type Asked = Partial<Input>;
+type SourceInput = Partial<Input>;
 
 /** A room, and the agent to which the caller is bound; null: none. */
 type Asking = RoomTarget & { asking: string | null };
 
 /** Null if absent; a caller bound to an agent cannot access the memory of another agent. */
-export function sourceOf(deps: SandboxDeps, { template_id, snapshot_id }: Asked, room: Asking): Source | null {
+export function sourceOf(deps: SandboxDeps, { template_id, snapshot_id }: SourceInput, room: Asking): Source | null {
   if (snapshot_id !== undefined) {
     const snapshot = findSnapshot(deps.database.queries, room.room_uid, snapshot_id);
     const isSeen = snapshot && (room.asking === null || room.asking === snapshot.agent_id);
@@ -36,7 +36,12 @@ export function sourceOf(deps: SandboxDeps, { template_id, snapshot_id }: Asked,
 }
 
 /** `bad`: other violations in the input. */
-export function sourceRules(deps: SandboxDeps, input: Asked, room: Asking, bad: readonly RuleBreak[]): RuleBreak[] {
+export function sourceRules(
+  deps: SandboxDeps,
+  input: SourceInput,
+  room: Asking,
+  bad: readonly RuleBreak[],
+): RuleBreak[] {
   const source = sourceOf(deps, input, room);
   const broken: RuleBreak[] = [];
   if (input.snapshot_id !== undefined && input.template_id !== undefined) {
@@ -137,7 +142,11 @@ type OfSource =
   | ("template_id" | "template_digest" | "snapshot_id" | "vcpu_count" | "disk_mib")
   | ("env" | "egress_mode" | "egress_allowlist" | "guest_net" | "fabric_attached");
 
-function unknownSource(deps: SandboxDeps, { template_id, snapshot_id }: Asked, { org_id }: RoomTarget): RuleBreak {
+function unknownSource(
+  deps: SandboxDeps,
+  { template_id, snapshot_id }: SourceInput,
+  { org_id }: RoomTarget,
+): RuleBreak {
   if (snapshot_id !== undefined) {
     const message = `The room has no snapshot ${snapshot_id}.`;
     return { field: "snapshot_id", code: "snapshot_not_found", message };

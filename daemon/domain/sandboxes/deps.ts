@@ -15,7 +15,7 @@ import type { LoadedOn } from "../../host/guest/transfer.ts";
 import type { Egress } from "../egress/index.ts";
 import type { Credits, Meter, Quota } from "../orgs/index.ts";
 import type { TemplateGroups } from "../templates/groups.ts";
-import type { Made } from "../templates/recent-use.ts";
+import type { CreatedSandbox } from "../templates/recent-use.ts";
 import type { Templates } from "../templates/registry.ts";
 import type { SaveStreams } from "./executions/run/saving.ts";
 import type { SandboxRow } from "./table.ts";
@@ -38,7 +38,7 @@ export interface SandboxDeps {
   /** Machines that wait for the next sandboxes. */
   pool: WarmPool;
   /** Reports that a sandbox was created from it, with its number of vCPUs and amount of memory: the next one is likely to be the same. */
-  templateUsed(made: Made): void;
+  templateUsed(made: CreatedSandbox): void;
   findRoom: FindRoom;
   /** The room as it is now, within a transaction. */
   currentRoom(roomUid: RoomUid): RoomTarget;

@@ -1,7 +1,7 @@
 /** Metering of a sandbox: the time in which it is running. Standby, like the time it takes to start, is free. */
 import type { SandboxState } from "../../../shared/api/sandboxes.ts";
 import type { Queries } from "../../db/client.ts";
-import type { Meter, Place } from "../orgs/index.ts";
+import type { Consumer, Meter } from "../orgs/index.ts";
 import type { SandboxRow } from "./table.ts";
 
 /** Within a transaction: the sandbox, so far as in `row`, has this state. */
@@ -12,7 +12,7 @@ export function meterState(meter: Meter, queries: Queries, row: SandboxRow, stat
 }
 
 /** Its time and its egress are charged to the key that created it; `key_id`: the key of the call for other usage. */
-export function placeOf(row: SandboxRow, key_id = row.created_by_id): Place {
+export function placeOf(row: SandboxRow, key_id = row.created_by_id): Consumer {
   const { org_id, room_uid, agent_id } = row;
   return { org_id, room_uid, agent_id, key_id };
 }

@@ -7,11 +7,11 @@ import { locate } from "../../../shared/api/locate.ts";
 import { type Placed, pathOf } from "../../../shared/places.ts";
 import { type Bound, bind, boundTo, type Caller } from "../../core/call/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { Wanted, Within } from "../audit/index.ts";
+import type { RecordKey, Within } from "../audit/index.ts";
 
-type Found = Placed | null;
+type LocatedPlace = Placed | null;
 /** The caller may disconnect before the search ends. */
-type Finder = (caller: Caller, id: string, left: AbortSignal) => Found | Promise<Found>;
+type Finder = (caller: Caller, id: string, left: AbortSignal) => LocatedPlace | Promise<LocatedPlace>;
 
 /** A thing in a room, with its sandbox or agent. */
 export interface InRoom {
@@ -52,7 +52,7 @@ export interface Lookups {
   isBuild(caller: Caller, buildId: string): boolean;
   record(
     within: Within,
-    wanted: Wanted,
+    wanted: RecordKey,
     left: AbortSignal,
   ): Promise<{
     room_id: string | null;
@@ -83,7 +83,7 @@ export function makeLocate({ lookups }: { lookups: Lookups }): Bound {
 }
 
 function findersOf(lookups: Lookups): Finder {
-  const inRoom = (caller: Caller, type: Placed["type"], id: string, it: InRoom | undefined): Found => {
+  const inRoom = (caller: Caller, type: Placed["type"], id: string, it: InRoom | undefined): LocatedPlace => {
     const room = it && lookups.roomOf(caller, it.room_uid);
     if (!it || !room || !isOwn(caller, it.agent_id)) return null;
     return { type, id, room_id: room.room_id, agent_id: it.agent_id };
@@ -92,9 +92,9 @@ function findersOf(lookups: Lookups): Finder {
     caller: Caller,
     type: Placed["type"],
     id: string,
-    wanted: Wanted,
+    wanted: RecordKey,
     left: AbortSignal,
-  ): Promise<Found> => {
+  ): Promise<LocatedPlace> => {
     const { org_id, agent_id } = caller;
     const record = await lookups.record({ org_id, agent_id, room_uids: lookups.roomsOf(caller) }, wanted, left);
     if (!record) return null;
@@ -136,7 +136,7 @@ function findersOf(lookups: Lookups): Finder {
     needs(caller, "audit:read") ? recorded(caller, "audit", id, { audit_id: id }, left) : null;
   const request: Finder = (caller, id, left) =>
     needs(caller, "audit:read") ? recorded(caller, "request", id, { request_id: id }, left) : null;
-  const nowhere = (type: Placed["type"] | null, id: string): Found =>
+  const nowhere = (type: Placed["type"] | null, id: string): LocatedPlace =>
     type && { type, id, room_id: null, agent_id: null };
   const application: Finder = (caller, id) => nowhere(lookups.isApplication(caller, id) ? "application" : null, id);
   const key: Finder = (caller, id) =>

@@ -198,19 +198,19 @@ function namedAfter(operation: string, what: "Request" | "Result", schema: Json)
   return isNameless ? named([...words, what].join(""), schema) : schema;
 }
 
-interface Answered {
+interface OpenApiResponse {
   description: string;
   headers: Json;
   content?: Json;
 }
 
 /** By its status: successes, of which some have a problem's status, and problems. */
-function responsesOf(operation: Operation): Record<string, Answered> {
+function responsesOf(operation: Operation): Record<string, OpenApiResponse> {
   const successes = successesOf(operation);
   const problems = codesOf(operation);
   const statuses = [...new Set([...successes.keys(), ...problems.keys()])].sort((one, other) => one - other);
   return Object.fromEntries(
-    statuses.map((status): [number, Answered] => {
+    statuses.map((status): [number, OpenApiResponse] => {
       const { description, content } = successes.get(status) ?? {};
       const codes = [...(problems.get(status) ?? [])];
       const media = { ...content, ...(codes.length > 0 ? { "application/problem+json": problemOf(codes) } : {}) };

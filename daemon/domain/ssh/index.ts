@@ -10,7 +10,7 @@ import { makeVerbs, type SshVerbs } from "./verbs.ts";
 
 export type { Credential } from "./credentials.ts";
 export { forgetAccesses, locateAccess } from "./store.ts";
-export type { Held, LoggedIn } from "./verbs.ts";
+export type { HeldSandbox, LoggedIn } from "./verbs.ts";
 
 export interface Ssh {
   operations: Bound[];

@@ -28,14 +28,14 @@ export interface SshVerbs {
   /** Whether a credential would do for this sandbox; nothing is recorded. */
   opens(credential: Credential, params: Record<string, string>): boolean;
   login(credential: Credential, client: string, take: (session: LoggedIn) => void): Bound;
-  exec(session: Held, take: (command: LiveCommand) => void): Bound;
-  shell(session: Held, take: (command: LiveCommand) => void): Bound;
-  sftp(session: Held, take: (command: LiveCommand) => void): Bound;
-  forward(session: Held, take: (port: GuestPort) => void): Bound;
+  exec(session: HeldSandbox, take: (command: LiveCommand) => void): Bound;
+  shell(session: HeldSandbox, take: (command: LiveCommand) => void): Bound;
+  sftp(session: HeldSandbox, take: (command: LiveCommand) => void): Bound;
+  forward(session: HeldSandbox, take: (port: GuestPort) => void): Bound;
 }
 
 /** Sandbox and credential of a session. */
-export interface Held {
+export interface HeldSandbox {
   sandbox_id: string;
   credential: Credential;
 }
@@ -47,7 +47,7 @@ export function makeVerbs({ sandboxes, sit }: Pick<SshDeps, "sandboxes" | "sit">
     call.audit.details = { method: credential.kind, credential_id: credential.id };
     return target;
   };
-  const within = ({ sandbox_id, credential }: Held) => ({
+  const within = ({ sandbox_id, credential }: HeldSandbox) => ({
     find: (call: KeyCall, params: Record<string, string>) => find(call, params, sandbox_id, credential),
   });
   type Target = ReturnType<typeof find>;
@@ -67,7 +67,7 @@ export function makeVerbs({ sandboxes, sit }: Pick<SshDeps, "sandboxes" | "sit">
   };
   const exec_id = () => newId("exe");
   const sitAt =
-    ({ row }: Target, { credential }: Held) =>
+    ({ row }: Target, { credential }: HeldSandbox) =>
     (terminalId: string) =>
       sit(row.sandbox_id, terminalId, credential.caller.name);
 

@@ -7,10 +7,10 @@ import { namesIn } from "../../host/files/gone.ts";
 import { manifest } from "./manifest.ts";
 import { MANIFEST_FILE } from "./registry.ts";
 
-type Place = Pick<Paths, "templates" | "org_templates" | "templates_of">;
+type TemplatePaths = Pick<Paths, "templates" | "org_templates" | "templates_of">;
 
 /** Path of each file, by digest. Incomplete or missing files are left out. */
-export async function templateFiles(paths: Place): Promise<Map<string, string>> {
+export async function templateFiles(paths: TemplatePaths): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   for (const owner of [null, ...(await namesIn(paths.org_templates))]) {
     const home = paths.templates_of(owner);

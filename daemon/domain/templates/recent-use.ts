@@ -17,9 +17,9 @@ export interface Use {
 }
 
 /** One sandbox. */
-export type Made = Use & { memory_mib: number };
+export type CreatedSandbox = Use & { memory_mib: number };
 
-export interface Used extends Use {
+export interface MachineUse extends Use {
   /** The most that came together. */
   together: number;
   /** Minimum of the memory that each of them had. */
@@ -35,7 +35,7 @@ export class RecentUse {
   /** When each was, the latest at the end. */
   readonly #used = new Map<string, Use & { moments: Moment[] }>();
 
-  note({ template_id, vcpu_count, memory_mib }: Made): void {
+  note({ template_id, vcpu_count, memory_mib }: CreatedSandbox): void {
     const key = `${template_id} ${vcpu_count}`;
     const before = this.#used.get(key)?.moments ?? [];
     this.#used.delete(key);
@@ -44,7 +44,7 @@ export class RecentUse {
   }
 
   /** The latest first. */
-  list(): Used[] {
+  list(): MachineUse[] {
     const since = monotonicMs() - RECENT_MS;
     for (const [key, { moments }] of this.#used) if ((moments.at(-1)?.at ?? 0) < since) this.#used.delete(key);
     const latest = [...this.#used.values()].reverse();

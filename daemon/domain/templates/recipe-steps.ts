@@ -217,7 +217,7 @@ export async function runRecipeSteps(
   }
 }
 
-interface Ended {
+interface StepResult {
   /** Null: well. */
   how: string | null;
   lines: string[];
@@ -231,7 +231,7 @@ async function must(link: GuestLink, step: Step): Promise<void> {
 }
 
 /** Reports its output line by line, in order. Processes that it leaves running are killed. */
-async function run(link: GuestLink, step: Step, tell: (line: string) => void): Promise<Ended> {
+async function run(link: GuestLink, step: Step, tell: (line: string) => void): Promise<StepResult> {
   const exec_id = newId("exe");
   const place = "put" in step ? { cwd: "/", env: {}, user: "root" } : placeOf(step);
   const request = { exec_id, fingerprint: "", argv: step.argv, ...place, timeout_ms: STEP_MS, stdin: "put" in step };
@@ -295,7 +295,11 @@ async function feed(link: GuestLink, exec_id: string, pieces: AsyncIterable<Uint
   await send(new Uint8Array(), true);
 }
 
-function failed(step: number, { how, lines }: Ended & { how: string }, refused: ReadonlySet<string>): ServiceError {
+function failed(
+  step: number,
+  { how, lines }: StepResult & { how: string },
+  refused: ReadonlySet<string>,
+): ServiceError {
   const isRefused = refused.size > 0;
   return new ServiceError("build_failed", {
     detail: `Step ${step} ${how}.`,

@@ -123,7 +123,7 @@ export function rootCache({ paths, most_bytes, requireSpace }: RootCacheDeps, ow
 
 /** Removes roots that are long unused; then, until the rest is within the limit, the least recently used one of the largest owner. */
 export async function sweepRoots({ kept_roots }: Paths, mostBytes: number): Promise<void> {
-  const there: Kept[] = [];
+  const there: CachedRoot[] = [];
   for (const owner of await namesIn(kept_roots)) {
     const directory = join(kept_roots, owner);
     const names = await namesIn(directory);
@@ -144,7 +144,7 @@ export async function sweepRoots({ kept_roots }: Paths, mostBytes: number): Prom
       if (!hasDisk && wallMs() - facts.mtimeMs > UNNAMED_MS) await rm(path, { force: true });
     }
   }
-  const remove = async ({ facts, disk }: Kept) => {
+  const remove = async ({ facts, disk }: CachedRoot) => {
     for (const path of [facts, disk]) await rm(path, { force: true });
   };
   const sorted = there.sort((one, other) => one.usedMs - other.usedMs);
@@ -162,7 +162,7 @@ export async function sweepRoots({ kept_roots }: Paths, mostBytes: number): Prom
   }
 }
 
-interface Kept {
+interface CachedRoot {
   owner: string;
   disk: string;
   facts: string;

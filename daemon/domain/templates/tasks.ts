@@ -7,13 +7,13 @@ import type { Variables } from "./dockerfile/tokens.ts";
 /** Variables of 64 arguments. */
 const MAX_ARGS_CHARACTERS = 64 * (128 + 4096);
 
-interface Asked {
+interface DockerfileInput {
   dockerfile: string;
   args: Variables;
 }
 
 /** The image that a Dockerfile starts from. Reading takes up to 0.6 ms a KiB. Throws validation_failed. */
-export const readImage: Task<Asked, Pick<Dockerfile, "from" | "name">> = {
+export const readImage: Task<DockerfileInput, Pick<Dockerfile, "from" | "name">> = {
   name: "dockerfile.image",
   bytesOf: ({ dockerfile, args }) =>
     Object.entries(args).reduce((sum, [name, value]) => sum + name.length + value.length, dockerfile.length),

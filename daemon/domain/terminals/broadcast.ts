@@ -10,7 +10,7 @@ import { errorEvent } from "../../core/call/error-event.ts";
 import type { StreamEvent } from "../../core/call/operation.ts";
 import { isLinkLost } from "../../host/guest-link/answer.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
-import { type Shown, type WatchedTerminal, watchTerminal } from "../../host/guest-link/terminal.ts";
+import { type WatchedOutput, type WatchedTerminal, watchTerminal } from "../../host/guest-link/terminal.ts";
 import type { Writer } from "./writers.ts";
 
 const PIECE_BYTES = 32 * 1024;
@@ -147,7 +147,7 @@ export class Broadcast {
     this.wake();
   }
 
-  #take(shown: Shown): void {
+  #take(shown: WatchedOutput): void {
     if (shown.type === "bytes") this.#history.append(shown.bytes);
     // Bytes before a gap are dropped.
     else if (shown.type === "from" && shown.offset !== this.end) {

@@ -5,14 +5,14 @@ import { ServiceError } from "../../core/service-error.ts";
 import { refusalOf } from "../../host/guest-link/terminal.ts";
 import type { TerminalTarget } from "./deps.ts";
 
-interface Asked {
+interface TerminalContext {
   cwd?: string | undefined;
   user?: string | undefined;
   terminal_id?: string | undefined;
   watches?: true;
 }
 
-export function asServiceError(error: unknown, { row }: TerminalTarget, asked: Asked): ServiceError {
+export function asServiceError(error: unknown, { row }: TerminalTarget, asked: TerminalContext): ServiceError {
   const { cwd = "The home directory", user, terminal_id } = asked;
   const bad = (field: string, code: "cwd_not_found" | "validation_failed", message: string) =>
     new ServiceError(code, { detail: message, errors: [{ field, code: "not_found", message }] });

@@ -114,7 +114,7 @@ export class Exporter {
     return first + (await this.#sendSome(spans.slice(half), halvings - 1));
   }
 
-  async #sendUntilTold(spans: readonly EndedSpan[]): Promise<Told> {
+  async #sendUntilTold(spans: readonly EndedSpan[]): Promise<ExportResult> {
     const { collector, hostId } = this.#deps;
     const giveUpAt = monotonicMs() + GIVE_UP_MS;
     let body: string;
@@ -160,13 +160,13 @@ export class Exporter {
 
 const ownerOf = ({ attributes }: EndedSpan): unknown => attributes["roomd.org_id"];
 
-type Told =
+type ExportResult =
   | { kind: "taken"; rejected: number; why: string | null }
   | { kind: "refused"; why: string; wasForAll: boolean }
   | { kind: "away"; why: string; retryAfterMs: number | null };
 
 /** Follows nothing: the headers are for this collector alone. */
-async function post({ url, headers }: Collector, body: string, stopping: AbortSignal): Promise<Told> {
+async function post({ url, headers }: Collector, body: string, stopping: AbortSignal): Promise<ExportResult> {
   const signal = AbortSignal.any([stopping, timeoutSignal(EXCHANGE_MS)]);
   let response: Response;
   try {

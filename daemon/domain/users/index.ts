@@ -31,7 +31,7 @@ export { isMakerGood, isOver } from "./members/makers.ts";
 export { requireOwner } from "./members/roles.ts";
 export { makeUserOperator } from "./operator.ts";
 export { usersPersonal } from "./personal.ts";
-export type { Asked } from "./record.ts";
+export type { RequestSource } from "./record.ts";
 export type { SignedIn } from "./sessions/session-start.ts";
 export { requireProof, requireSession } from "./sessions/sessions.ts";
 export { findPasskeys } from "./sign-in/passkeys.ts";

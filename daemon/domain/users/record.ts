@@ -6,7 +6,7 @@ import { appendAudit } from "../audit/index.ts";
 import type { From } from "./sessions/sessions.ts";
 
 /** Source of a request, and its cookies. */
-export interface Asked extends From {
+export interface RequestSource extends From {
   request_id: string;
   /** Network of the address: the owner of one IPv6 address usually has all of its network. */
   network: string;
@@ -23,7 +23,7 @@ export function record(
   event: string,
   user: { user_id: UserId; name: string },
   org_id: OrgId,
-  { ip, request_id }: Pick<Asked, "ip" | "request_id">,
+  { ip, request_id }: Pick<RequestSource, "ip" | "request_id">,
   details: Record<string, unknown>,
 ): void {
   const actor = { type: "user", id: user.user_id, name: user.name };

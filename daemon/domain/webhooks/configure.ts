@@ -19,7 +19,7 @@ import { ServiceError } from "../../core/service-error.ts";
 import { locally } from "../../db/dry-run.ts";
 import type { WebhookDeps } from "./deps.ts";
 import { findOrg, findWebhook } from "./find.ts";
-import type { Shown } from "./record.ts";
+import type { ToWebhookRecord } from "./record.ts";
 import type { WebhookSecrets } from "./secrets.ts";
 import type { Sender } from "./sender.ts";
 import type { SsrfGuard } from "./ssrf-guard.ts";
@@ -37,14 +37,14 @@ import { noProgress, type WebhookRow } from "./table.ts";
 
 const CURSOR = "webhooks";
 
-interface Parts {
+interface WebhookParts {
   sender: Sender;
   reach: SsrfGuard;
   secrets: WebhookSecrets;
-  shown: Shown;
+  shown: ToWebhookRecord;
 }
 
-export function makeConfigure(deps: WebhookDeps, { sender, reach, secrets, shown }: Parts): Bound[] {
+export function makeConfigure(deps: WebhookDeps, { sender, reach, secrets, shown }: WebhookParts): Bound[] {
   const { chains, directory } = deps;
   const { queries } = deps.database;
   const { database } = directory;

@@ -7,9 +7,9 @@ import type { Sender } from "./sender.ts";
 import { countWaiting, getProgress } from "./store.ts";
 import { type DeliveryRow, noProgress, type WebhookRow } from "./table.ts";
 
-export type Shown = (row: WebhookRow) => WebhookRecord;
+export type ToWebhookRecord = (row: WebhookRow) => WebhookRecord;
 
-export function makeShown({ database, chains }: WebhookDeps, sender: Sender, secrets: WebhookSecrets): Shown {
+export function makeShown({ database, chains }: WebhookDeps, sender: Sender, secrets: WebhookSecrets): ToWebhookRecord {
   const { queries } = database;
   return (row) => {
     const { org_id, created_by_type: type, created_by_id: id, former_until, ...rest } = row;

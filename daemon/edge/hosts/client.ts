@@ -8,7 +8,7 @@ import type { CallStats } from "../../core/call/call-stats.ts";
 import { monotonicMs, startInterval, stopTimer } from "../../core/clock.ts";
 import type { Certificate } from "../../core/config/certificate.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import { type Answered, type Asked, exchange, headOf } from "../../domain/ports/http/exchange.ts";
+import { type ExchangeRequest, type ExchangeResponse, exchange, headOf } from "../../domain/ports/http/exchange.ts";
 import { type Connection, type Goal, type Line, NotConnected } from "./connection.ts";
 import { Dialing } from "./dialing.ts";
 import { Liveness } from "./liveness.ts";
@@ -16,14 +16,14 @@ import { Liveness } from "./liveness.ts";
 /** The fields by which another host is reached. */
 export type Reached = Pick<Host, "host_id" | "address" | "certificate">;
 
-export interface Outgoing extends Asked {
+export interface Outgoing extends ExchangeRequest {
   /** A body that is small enough to go with the head; its headers then contain its length. */
   whole?: Uint8Array;
   /** Whether a request that the host may have received can be repeated; called in that case only. Absent: yes. */
   mayRepeat?(): boolean;
 }
 
-export interface HostAnswer extends Answered {
+export interface HostAnswer extends ExchangeResponse {
   line: Line;
   /**
    * For duplex sessions: starts to wait for data, and the line is closed if the host is gone. Call the returned function when data has

@@ -11,15 +11,15 @@ import type { DuplexSession } from "../../core/concurrency/duplex-session.ts";
 import { within } from "../../core/concurrency/published.ts";
 import { parseJson } from "../../core/json.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { Answered } from "../../domain/ports/http/exchange.ts";
+import type { ExchangeResponse } from "../../domain/ports/http/exchange.ts";
 import { Bridge } from "../../domain/ports/websocket/bridge.ts";
 import { offer } from "../../domain/ports/websocket/handshake.ts";
 import { type HostClient, type Outgoing, type Reached, unanswered, unreachable } from "./client.ts";
 import { eventsOf } from "./events.ts";
-import { type About, headersForCaller, headersForOwner } from "./headers.ts";
+import { type EntryFacts, headersForCaller, headersForOwner } from "./headers.ts";
 
 /** Properties of a request that the entry host has determined. */
-export interface Forwarded extends About {
+export interface Forwarded extends EntryFacts {
   /** This host's id: nothing is forwarded to itself. */
   own: string;
 }
@@ -143,7 +143,7 @@ export async function forwardUpgrade(
   return { kind: "talks", conversation: new Bridge(line, reader), headers: shown };
 }
 
-async function outgoingOf(request: Request, about: About): Promise<Outgoing> {
+async function outgoingOf(request: Request, about: EntryFacts): Promise<Outgoing> {
   const { method, headers, body } = request;
   const own = headersForOwner(saidIn(request), about);
   const target = targetOf(request);
@@ -208,7 +208,7 @@ async function smallBody(request: Request): Promise<Uint8Array> {
 /** Rejects with host_unreachable when the answer breaks off, or is larger than any. */
 async function wholeOf(
   host: Reached,
-  { body, line }: Answered & { line: { close(): void } },
+  { body, line }: ExchangeResponse & { line: { close(): void } },
   asked: Outgoing,
   gone: AbortSignal,
 ) {

@@ -25,7 +25,7 @@ const NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** The entry host's knowledge of a request. */
-export interface About {
+export interface EntryFacts {
   ip: string | null;
   /** Null: the caller's own request ID is forwarded unchanged. */
   request_id: string | null;
@@ -34,7 +34,7 @@ export interface About {
 }
 
 /** The headers of a request for the owner; headers of its length and of a handshake are added elsewhere. Throws invalid_body. */
-export function headersForOwner(headers: Iterable<[string, string]>, about: About): [string, string][] {
+export function headersForOwner(headers: Iterable<[string, string]>, about: EntryFacts): [string, string][] {
   const all = [...headers].map(([name, value]): [string, string] => [name.toLowerCase(), value]);
   const dropped = namedBy(all);
   const isOwnName = (name: string) => name === REQUEST_ID && about.request_id === null;

@@ -9,7 +9,7 @@ import { textOf } from "../../core/text.ts";
 import { encodeFrame, Opcode, readMessages } from "../../domain/ports/websocket/frames.ts";
 import { offer } from "../../domain/ports/websocket/handshake.ts";
 import { type HostAnswer, type HostClient, type Reached, unreachable } from "./client.ts";
-import { type About, headersForOwner } from "./headers.ts";
+import { type EntryFacts, headersForOwner } from "./headers.ts";
 
 const PATH = "/hosts/ssh";
 /** Of one message, either way. */
@@ -99,7 +99,7 @@ export class HostSocket {
 export async function openHostSocket(
   client: HostClient,
   host: Reached,
-  about: About,
+  about: EntryFacts,
   gone: AbortSignal,
 ): Promise<HostSocket | null> {
   const handshake = offer(null, "host");

@@ -23,7 +23,7 @@ export interface KnownCaller {
   within(bound: Bound): Bound;
 }
 
-interface Found {
+interface MatchedRoute {
   bound: Bound;
   params: Record<string, string>;
   /** The request's, as the operation's own path has it. */
@@ -43,7 +43,7 @@ export function makeDirect(deps: Omit<HttpDeps, "ports" | "mcp" | "web" | "label
       return [own, ...aliases.map(parsePath)].map((pattern) => ({ bound, pattern, own }));
     });
 
-  const find = (method: string, path: string): Found | null => {
+  const find = (method: string, path: string): MatchedRoute | null => {
     const length = path.split("/").length;
     for (const { bound, pattern, own } of routes) {
       const rest = pattern.at(-1)?.rest === true;

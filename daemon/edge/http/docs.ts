@@ -22,14 +22,14 @@ interface Document {
   text: string;
 }
 
-type Answer = (requestId: string, accept: string | null) => Promise<Response>;
+type DocumentHandler = (requestId: string, accept: string | null) => Promise<Response>;
 
 /** Browsers name HTML first; programs name it not at all, or take anything. */
 const prefersHtml = (accept: string | null): boolean => accept?.trimStart().startsWith("text/html") === true;
 
 /** The handler for each path, called with a request ID; `host` is the name of this host, `url` the URL for clients. */
-export function makeDocuments(host: string, url: string): Map<string, Answer> {
-  const answer = (make: () => Document | Promise<Document>, more: HeaderFields = {}): Answer => {
+export function makeDocuments(host: string, url: string): Map<string, DocumentHandler> {
+  const answer = (make: () => Document | Promise<Document>, more: HeaderFields = {}): DocumentHandler => {
     let made: Document | Promise<Document> | undefined;
     return async (requestId) => {
       made ??= make();
@@ -47,7 +47,7 @@ export function makeDocuments(host: string, url: string): Map<string, Answer> {
   };
   const asHtml = ({ html, policy }: DocsPage) => ({ type: HTML, policy, text: html });
   const api = async () => asHtml(await inPieces(docsSteps(url), new Pieces(loopTime, "host", "docs")));
-  const page = (name: string, text: string): Answer => {
+  const page = (name: string, text: string): DocumentHandler => {
     const varies = { Vary: "Accept" };
     const plain = answer(() => ({ type: MARKDOWN, policy: NOTHING, text }), varies);
     const rendered = answer(() => asHtml(textPage(name, text)), varies);
@@ -56,6 +56,9 @@ export function makeDocuments(host: string, url: string): Map<string, Answer> {
   return new Map([
     [DOCS_PATH, answer(api)],
     [LLMS_PATH, answer(() => ({ type: PLAIN, policy: NOTHING, text: llmsText(url) }))],
-    ...Object.entries(PAGES).map(([name, text]): [string, Answer] => [`${DOCS_PATH}/${name}`, page(name, text)]),
+    ...Object.entries(PAGES).map(([name, text]): [string, DocumentHandler] => [
+      `${DOCS_PATH}/${name}`,
+      page(name, text),
+    ]),
   ]);
 }

@@ -50,7 +50,7 @@ function once(write: Write): Write {
 }
 
 /** The text before and after an event's bytes. */
-interface Parts {
+interface EventText {
   before: string;
   bytes: Uint8Array | undefined;
   after: string;
@@ -61,13 +61,13 @@ function around(
   { data, json = JSON.stringify(data), data_b64: bytes }: StreamEvent,
   before: string,
   after: string,
-): Parts {
+): EventText {
   if (!bytes) return { before: `${before}${json}`, bytes, after };
   return { before: `${before}${json.slice(0, -1)},"data_b64":"`, bytes, after: `"}${after}` };
 }
 
 /** All in one piece of memory, with no text made of it that is then made into bytes: at full speed that is most of the garbage. */
-function joined(parts: readonly Parts[]): Uint8Array {
+function joined(parts: readonly EventText[]): Uint8Array {
   const lengths = parts.map(
     ({ before, bytes, after }) =>
       Buffer.byteLength(before) + Math.ceil((bytes?.byteLength ?? 0) / 3) * 4 + after.length,

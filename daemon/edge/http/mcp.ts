@@ -68,7 +68,7 @@ interface McpDeps {
   log: Log;
 }
 
-interface Asked {
+interface McpHttpRequest {
   request: Request;
   url: URL;
   ip: string | null;
@@ -77,7 +77,7 @@ interface Asked {
 }
 
 /** Never throws. */
-export async function answerForMcp(deps: McpDeps, options: HttpOptions, asked: Asked): Promise<Response> {
+export async function answerForMcp(deps: McpDeps, options: HttpOptions, asked: McpHttpRequest): Promise<Response> {
   const { request_id } = asked;
   const headers = usualHeaders(request_id, deps.host);
   try {
@@ -100,7 +100,7 @@ function challengeOf({ challenge }: McpDeps, asked: URL, { status, code, details
   return code === "insufficient_scope" && Array.isArray(details.scopes) ? challenge(details.scopes, asked) : null;
 }
 
-async function answer({ mcp, road, aside }: McpDeps, options: HttpOptions, asked: Asked): Promise<Response> {
+async function answer({ mcp, road, aside }: McpDeps, options: HttpOptions, asked: McpHttpRequest): Promise<Response> {
   const { request, url, ip, request_id, connection } = asked;
   const authorization = request.headers.get("authorization");
   const credentials = { authorization, source: "mcp", request_id, ip } as const;

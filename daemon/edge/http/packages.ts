@@ -7,15 +7,15 @@ const DIRECTORY = "/sdk/";
 const TYPES: Record<string, string> = { tgz: "application/gzip", whl: "application/zip" };
 
 /** Answers a request by its headers and its id. */
-type Answer = (headers: Headers, requestId: string) => Response;
+type PackageHandler = (headers: Headers, requestId: string) => Response;
 
 /** The packages by their paths; `host` is the name of this host. */
-export function makePackages(host: string): Map<string, Answer> {
+export function makePackages(host: string): Map<string, PackageHandler> {
   const packages = Object.entries(JSON.parse(PACKAGES) as Record<string, string>);
   return new Map(packages.map(([name, base64]) => [DIRECTORY + name, answerWith(host, name, base64)]));
 }
 
-function answerWith(host: string, name: string, base64: string): Answer {
+function answerWith(host: string, name: string, base64: string): PackageHandler {
   let made: { bytes: Uint8Array<ArrayBuffer>; etag: string } | undefined;
   return (asked, requestId) => {
     made ??= decoded(base64);

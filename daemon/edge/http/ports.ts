@@ -14,9 +14,15 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { OpenPort } from "../../domain/ports/connections.ts";
 import type { Gate, PortRow } from "../../domain/ports/gate.ts";
 import { BadAnswer } from "../../domain/ports/http/byte-reader.ts";
-import { type Answered, type Asked, exchange, headOf, Silence } from "../../domain/ports/http/exchange.ts";
+import {
+  type ExchangeRequest,
+  type ExchangeResponse,
+  exchange,
+  headOf,
+  Silence,
+} from "../../domain/ports/http/exchange.ts";
 import { headersForClient, headersForServer } from "../../domain/ports/http/headers.ts";
-import { type Place, placeOf } from "../../domain/ports/http/place.ts";
+import { type PortAddress, placeOf } from "../../domain/ports/http/place.ts";
 import { splitQuery, tokenCookieOf, tokenInCookies } from "../../domain/ports/http/secrets.ts";
 import { Bridge } from "../../domain/ports/websocket/bridge.ts";
 import { offer } from "../../domain/ports/websocket/handshake.ts";
@@ -31,7 +37,7 @@ import { isHandshake, UPGRADED, type Upgrade } from "./websocket.ts";
 export interface PortRequest {
   request: Request;
   url: URL;
-  place: Place;
+  place: PortAddress;
   ip: string | null;
   /** It came by another host. */
   hop: 1 | undefined;
@@ -51,7 +57,7 @@ export interface PortDoorDeps {
 }
 
 /** The place that a request is for, or null when it is for the API. */
-export function portPlaceOf(gate: Gate, request: Request, url: URL): Place | null {
+export function portPlaceOf(gate: Gate, request: Request, url: URL): PortAddress | null {
   return placeOf(request.headers.get("host"), url.pathname, gate.urls());
 }
 
@@ -144,7 +150,7 @@ async function answerHere(
   requirePassable(method, headers);
   const handshake = wantsSocket ? offer(headers.get("sec-websocket-protocol")) : null;
   const length = headers.get("content-length");
-  const inner: Asked = {
+  const inner: ExchangeRequest = {
     method,
     target: (place.path === "" ? "/" : place.path) + search,
     headers: headersForServer(headers, place, row.port, { ip: asked.ip }, handshake?.headers),
@@ -152,7 +158,7 @@ async function answerHere(
     length: length === null ? null : lengthOf(length),
   };
   const connection = await gate.open(row, headOf(inner));
-  let answered: Answered;
+  let answered: ExchangeResponse;
   try {
     answered = await exchange(connection, inner, request.signal);
   } catch (error) {
@@ -186,7 +192,7 @@ async function answerHere(
  * foreign page could read the response, since WebSockets have no other protection than this; by methods other than reading, it could change
  * data.
  */
-function requireOwnPage(headers: Headers, { scheme, host }: Place, isRead: boolean): void {
+function requireOwnPage(headers: Headers, { scheme, host }: PortAddress, isRead: boolean): void {
   const origin = headers.get("origin");
   // A page cannot set this header itself. It is also present if the page suppresses its referrer and its origin is null.
   const isSame = ["same-origin", "none"].includes(headers.get("sec-fetch-site") ?? "");
@@ -199,7 +205,7 @@ function requireOwnPage(headers: Headers, { scheme, host }: Place, isRead: boole
 }
 
 /** Redirects to a URL without the token: from then on it is in a cookie that scripts cannot read. */
-function redirected(place: Place, search: string, token: string | null, usual: HeaderFields): Response {
+function redirected(place: PortAddress, search: string, token: string | null, usual: HeaderFields): Response {
   const path = place.path === "" ? "/" : place.path;
   const at = `${place.scheme}://${place.host}${place.prefix}${path}${search}`;
   const headers = new Headers({

@@ -15,7 +15,7 @@ export interface Web {
   sessionOf(headers: Headers): (() => Caller) | null;
 }
 
-interface Asked extends Pick<PageRequest, "url" | "ip" | "request_id"> {
+interface WebHttpRequest extends Pick<PageRequest, "url" | "ip" | "request_id"> {
   request: Request;
 }
 
@@ -26,7 +26,7 @@ interface WebDeps {
   others: HostClient | null;
 }
 
-export async function answerForWeb(web: Web, { host, others }: WebDeps, asked: Asked): Promise<Response> {
+export async function answerForWeb(web: Web, { host, others }: WebDeps, asked: WebHttpRequest): Promise<Response> {
   const { request, url, ip, request_id } = asked;
   const { method, headers, signal } = request;
   const body = (maxBytes: number) => readBody(request, maxBytes, { measured: true });

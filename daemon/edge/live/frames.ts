@@ -5,7 +5,7 @@ import { LIVE_OPERATIONS } from "../../../shared/api/overview/live.ts";
 import { parseJson } from "../../core/json.ts";
 import { matchPath, parsePath } from "../pipeline/route.ts";
 
-export type Wanted =
+export type ClientFrame =
   | { op: "open"; id: number; path: string }
   | { op: "read"; id: number; bytes: number }
   | { op: "close"; id: number };
@@ -13,7 +13,7 @@ export type Wanted =
 const MAX_ID = 2 ** 31 - 1;
 
 /** Null for an invalid request. */
-export function wantedOf(text: string): Wanted | null {
+export function wantedOf(text: string): ClientFrame | null {
   const said = objectOf(text);
   if (!said) return null;
   const { op, id, path, bytes } = said;

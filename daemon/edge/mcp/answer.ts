@@ -31,7 +31,7 @@ export interface Success {
   text?: string;
 }
 
-export type Answer = Success | Failure;
+export type ToolAnswer = Success | Failure;
 
 /** Longest refusal as JSON. */
 const MAX_REFUSAL = 1000;
@@ -45,7 +45,7 @@ export const MAX_RESULT = 18_000;
 const MAX_WORDS = 2_000;
 
 /** An operation's response, unchanged. */
-export function answerOf(reply: Exclude<Reply, { kind: "late" }>): Answer {
+export function answerOf(reply: Exclude<Reply, { kind: "late" }>): ToolAnswer {
   return reply.kind === "done" ? { ok: true, result: reply.body } : failed(reply);
 }
 
@@ -63,7 +63,7 @@ export function stillUnderWay(call: ToolCall, next?: NextCall): Failure {
   return failed(call.refuse(error), JSON.stringify(again.arguments).length <= MAX_REPEATED ? again : undefined);
 }
 
-export function structured(answer: Answer): Arguments {
+export function structured(answer: ToolAnswer): Arguments {
   return answer.ok ? compact({ ok: true, result: answer.result }) : refusal(answer);
 }
 

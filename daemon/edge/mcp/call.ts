@@ -24,7 +24,7 @@ import type { Pipeline, PipelineRequest } from "../pipeline/pipeline.ts";
 import { retryAfterOf, toProblem } from "../pipeline/problem.ts";
 import type { Rate } from "../pipeline/rate-limit.ts";
 import type { Outcome } from "../pipeline/request-context.ts";
-import { bytesOf, type FileBytes, outcomeOf, requestOf, type Sent, transferOf } from "./file-bytes.ts";
+import { bytesOf, type FileBytes, type FileUpload, outcomeOf, requestOf, transferOf } from "./file-bytes.ts";
 import { type BegunKind, nameOf } from "./names.ts";
 
 export type Arguments = Record<string, unknown>;
@@ -75,7 +75,7 @@ interface NamedCall {
   arguments: Arguments;
 }
 
-interface Asked {
+interface ToolRequest {
   tool: Tool;
   given: Arguments;
   signal: AbortSignal;
@@ -97,7 +97,7 @@ export class ToolCall {
   readonly #signal: AbortSignal;
   readonly #translate: (next: NamedCall) => NamedCall;
 
-  constructor(deps: CallDeps, visit: Visit, asked: Asked) {
+  constructor(deps: CallDeps, visit: Visit, asked: ToolRequest) {
     this.tool = asked.tool;
     this.given = asked.given;
     this.#deps = deps;
@@ -150,7 +150,7 @@ export class ToolCall {
   }
 
   /** The same for an operation with a file as its body or response; the response is at most the requested range. */
-  async askFile(operation: Operation, args: Arguments, sent: Sent): Promise<Reply> {
+  async askFile(operation: Operation, args: Arguments, sent: FileUpload): Promise<Reply> {
     return await this.#walk(this.#bound(operation), args, this.leftMs, sent);
   }
 
@@ -172,7 +172,7 @@ export class ToolCall {
     return bound;
   }
 
-  async #walk(bound: Bound, args: Arguments, withinMs = this.leftMs, sent: Sent | null = null): Promise<Reply> {
+  async #walk(bound: Bound, args: Arguments, withinMs = this.leftMs, sent: FileUpload | null = null): Promise<Reply> {
     const work = this.#deps.road.run(bound, this.#requestOf(bound.operation, args, sent));
     const reply = await this.#unlessLate(work, withinMs);
     if (reply === null) {
@@ -210,7 +210,7 @@ export class ToolCall {
     }
   }
 
-  #requestOf(operation: Operation, args: Arguments, sent: Sent | null): PipelineRequest {
+  #requestOf(operation: Operation, args: Arguments, sent: FileUpload | null): PipelineRequest {
     const inPath = Object.keys(operation.params.properties);
     const params = Object.fromEntries(
       inPath.flatMap((name) => (isText(args[name]) ? [[name, String(args[name])]] : [])),
@@ -322,7 +322,7 @@ export class ToolCall {
     host: Host,
     operation: Operation,
     { params, query }: { params: Record<string, string>; query: Record<string, string> },
-    sent: Sent,
+    sent: FileUpload,
   ): Promise<Outcome> {
     const { others } = this.#deps;
     if (!others) throw new Error(`${operation.name} cannot be called on another host`);

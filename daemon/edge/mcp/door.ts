@@ -21,7 +21,7 @@ import { Connected } from "./connected.ts";
 import { type Client, makeServer } from "./server.ts";
 import { Sessions } from "./sessions.ts";
 
-interface Asked extends Visit {
+interface McpRequest extends Visit {
   request: Request;
   message: Record<string, unknown>;
   caller: Caller;
@@ -58,7 +58,7 @@ export function makeMcpDoor(deps: McpDoorDeps) {
   );
 
   return {
-    answer: async ({ request, message, caller, tool_set, ...visit }: Asked): Promise<Response> => {
+    answer: async ({ request, message, caller, tool_set, ...visit }: McpRequest): Promise<Response> => {
       const { key_id } = caller;
       const { ip, request_id } = visit;
       connected.hear(caller, message, { ip, request_id });

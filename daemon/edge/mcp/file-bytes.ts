@@ -6,7 +6,7 @@ import { NO_TRANSFER } from "../../core/call/operation.ts";
 import type { Outcome } from "../pipeline/request-context.ts";
 
 /** A call's file body and Range header. */
-export interface Sent {
+export interface FileUpload {
   body?: Uint8Array<ArrayBuffer>;
   /** A Range header of one range, so that the answer is no longer than that. */
   range?: string;
@@ -18,11 +18,11 @@ export interface FileBytes {
   size_bytes: number;
 }
 
-export function transferOf({ body, range }: Sent): Transfer {
+export function transferOf({ body, range }: FileUpload): Transfer {
   return { ...NO_TRANSFER, body: body ? new Blob([body]).stream() : null, range: range ?? null };
 }
 
-export function requestOf(url: string, method: string, headers: Record<string, string>, { body, range }: Sent) {
+export function requestOf(url: string, method: string, headers: Record<string, string>, { body, range }: FileUpload) {
   const length: Record<string, string> = body ? { "content-length": String(body.byteLength) } : {};
   return new Request(url, {
     method,

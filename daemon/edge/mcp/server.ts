@@ -18,7 +18,7 @@ import type { OrgId } from "../../../shared/ids.ts";
 import { readTraceparent, TRACEPARENT } from "../../../shared/traceparent.ts";
 import { VERSION } from "../../../shared/version.ts";
 import { beginOrRoot, type Span } from "../../core/call/traces.ts";
-import { type Answer, bounded, type NextCall, structured, toolResult } from "./answer.ts";
+import { bounded, type NextCall, structured, type ToolAnswer, toolResult } from "./answer.ts";
 import { type Arguments, type CallDeps, ToolCall, type Visit } from "./call.ts";
 import { fillIn } from "./fill-in.ts";
 import { noSuchTool } from "./nearest-tool.ts";
@@ -117,7 +117,7 @@ async function callTool(
 /** Arguments that bound the length of an answer. */
 const LIMITS = ["limit", "length", "max_output_bytes"];
 
-function resultOf(answer: Answer, given: Arguments, notes: string[], looked: Arguments | null): CallToolResult {
+function resultOf(answer: ToolAnswer, given: Arguments, notes: string[], looked: Arguments | null): CallToolResult {
   const isLimited = LIMITS.some((name) => given[name] !== undefined);
   const shown = answer.ok && !isLimited ? { ...answer, result: bounded(answer.result) } : answer;
   const more = { ...(notes.length > 0 ? { notes } : {}), ...(looked ? { preflight: looked } : {}) };
@@ -133,7 +133,7 @@ const DRIVE_HINT =
   "Its files are those of the room's drive, /mnt/drive in every sandbox; sandbox_exec reads and writes a sandbox's other files. ";
 
 /** A refusal's hint in terms of the client's tools; for unknown arguments, the list of known ones. */
-function advised(answer: Answer, tool: Tool, tools: ReadonlyMap<string, unknown>): Answer {
+function advised(answer: ToolAnswer, tool: Tool, tools: ReadonlyMap<string, unknown>): ToolAnswer {
   if (answer.ok) return answer;
   const { problem } = answer;
   const unknown = problem.errors.filter(({ code, field }) => code === "unknown_field" && !field.includes("."));

@@ -7,7 +7,7 @@ import type { SessionId } from "../../../shared/ids.ts";
 import type { Directory } from "../../cluster/directory.ts";
 import { Elsewhere } from "../../cluster/elsewhere.ts";
 import type { AuditFacts } from "../../core/call/audit-facts.ts";
-import type { Begun } from "../../core/call/call-effects.ts";
+import type { StartedWork } from "../../core/call/call-effects.ts";
 import { actorOf, type Caller } from "../../core/call/operation.ts";
 import type { Log } from "../../core/log.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -37,7 +37,7 @@ export interface AuditCommitDeps {
 }
 
 /** A call's end in its record. */
-type Ended = { kind: "done"; status: number } | Extract<Outcome, { kind: "problem" }>;
+type CallEnd = { kind: "done"; status: number } | Extract<Outcome, { kind: "problem" }>;
 
 export class AuditCommit implements Keeper {
   readonly #deps: AuditCommitDeps;
@@ -48,11 +48,11 @@ export class AuditCommit implements Keeper {
     this.#deps = deps;
   }
 
-  note(claim: Claimed, begun: Begun): void {
+  note(claim: Claimed, begun: StartedWork): void {
     this.#deps.answers.note(claim, begun);
   }
 
-  async noteFirst(claim: Claimed, begun: Begun): Promise<void> {
+  async noteFirst(claim: Claimed, begun: StartedWork): Promise<void> {
     await this.#deps.database.commit(() => this.note(claim, begun), false);
   }
 
@@ -159,10 +159,10 @@ export class AuditCommit implements Keeper {
   }
 }
 
-const outcomeOf = ({ kind, status }: Pick<Ended, "kind" | "status">): AuditEntry["outcome"] =>
+const outcomeOf = ({ kind, status }: Pick<CallEnd, "kind" | "status">): AuditEntry["outcome"] =>
   kind === "done" ? "success" : status === 401 || status === 403 ? "denied" : "error";
 
-function entryOf(walk: RequestContext, ended: Ended, facts = walk.call.audit): AuditEntry {
+function entryOf(walk: RequestContext, ended: CallEnd, facts = walk.call.audit): AuditEntry {
   const { operation, call, at } = walk;
   const { caller } = call;
   if (!caller || operation.audit === null) throw new Error(`${operation.name} leaves no record`);

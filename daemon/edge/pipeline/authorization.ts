@@ -4,10 +4,10 @@ import type { Caller, SessionFacts } from "../../core/call/operation.ts";
 import { now } from "../../core/clock.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
-type Asked = Pick<Operation, "access" | "ofAccount" | "openToOperator" | "watched" | "wantsProof">;
+type OperationAccess = Pick<Operation, "access" | "ofAccount" | "openToOperator" | "watched" | "wantsProof">;
 
 /** Throws insufficient_scope, hub_is_read_only, proof_required. An organization's administrator has every scope. */
-export function requireScope(caller: Caller, operation: Asked): void {
+export function requireScope(caller: Caller, operation: OperationAccess): void {
   const { access } = operation;
   if (access === "open" || access === "key" || (operation.openToOperator && caller.kind === "operator")) return;
   if (caller.session) {
@@ -38,7 +38,7 @@ export function requireScope(caller: Caller, operation: Asked): void {
 function requireOfSession(
   { scopes }: Caller,
   { role, gives, proved_until }: SessionFacts,
-  { access, ofAccount, watched, wantsProof }: Asked,
+  { access, ofAccount, watched, wantsProof }: OperationAccess,
 ): void {
   const reads: readonly string[] = scopes;
   if (ofAccount && gives.length === 0) {

@@ -24,11 +24,11 @@ const OF_SANDBOX = /^\/v1\/rooms\/[^/]+\/sandboxes\//;
 const MAX_BYTES = 8 * 1024 ** 2;
 
 type Row = typeof idempotency.$inferSelect;
-type Taken = Omit<Row, "key_id" | "org_id" | "reply_zstd" | "reply_bytes" | "kept_bytes">;
+type BranchedCall = Omit<Row, "key_id" | "org_id" | "reply_zstd" | "reply_bytes" | "kept_bytes">;
 
 /** By sandbox_id. */
 export interface CallsState {
-  calls: Record<string, Taken[]>;
+  calls: Record<string, BranchedCall[]>;
 }
 
 /** The guests of a room that is filled or rolled back. */
@@ -128,7 +128,7 @@ function isAbout({ path, org_id }: MovedCall, room: MovedRoom): boolean {
   return org_id === room.org_id && (path === ROOMS || path.startsWith(`${ROOMS}/${encodeURIComponent(room.room_id)}/`));
 }
 
-function takeCalls(queries: Queries, sandboxId: string): Taken[] {
+function takeCalls(queries: Queries, sandboxId: string): BranchedCall[] {
   const { key_id, method, path, idempotency_key, body_sha256, status, created_at, begun, work_ulid } = idempotency;
   const newest = sql`sum(ifnull(octet_length(${idempotency.reply}), 0)) OVER (ORDER BY ${created_at} DESC, ${path}, ${idempotency_key})`;
   const reply: SQL<string | null> = sql`CASE WHEN ${newest} <= ${MAX_BYTES} THEN ${idempotency.reply} END`;

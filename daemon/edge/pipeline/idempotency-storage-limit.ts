@@ -23,7 +23,7 @@ const LONGEST_CALL_MS = 2 * 3600 * 1000;
 
 type Row = typeof idempotency.$inferSelect;
 type Key = Pick<Row, keyof typeof KEY>;
-type Kept = Pick<Row, "key_id" | "org_id" | "reply_bytes" | "kept_bytes">;
+type StoredSize = Pick<Row, "key_id" | "org_id" | "reply_bytes" | "kept_bytes">;
 
 /** Bytes of all responses of one owner. */
 interface Space {
@@ -63,7 +63,7 @@ export class IdempotencyStorageLimit {
   }
 
   /** Within a transaction: `write` keeps the answer of the call, whether or not there was one. */
-  keep(call: IdempotentCall, reply: Pick<Kept, "reply_bytes" | "kept_bytes">, write: () => void): void {
+  keep(call: IdempotentCall, reply: Pick<StoredSize, "reply_bytes" | "kept_bytes">, write: () => void): void {
     const [before] = this.#statements.find(valuesOf(call));
     write();
     // The call may have expired since.
@@ -115,11 +115,11 @@ export class IdempotencyStorageLimit {
     }
   }
 
-  #forget(calls: readonly Kept[]): void {
+  #forget(calls: readonly StoredSize[]): void {
     for (const kept of calls) this.#count(kept, -1);
   }
 
-  #count(kept: Kept, sign: 1 | -1): void {
+  #count(kept: StoredSize, sign: 1 | -1): void {
     this.#change(kept, sign);
     const count = this.#calls.get(kept.org_id);
     if (count !== undefined) this.#calls.set(kept.org_id, count + sign);
@@ -162,7 +162,7 @@ export class IdempotencyStorageLimit {
     return bytes;
   }
 
-  #change(kept: Kept, sign: 1 | -1): void {
+  #change(kept: StoredSize, sign: 1 | -1): void {
     for (const { taken, owner, bytes } of this.#spaces) {
       if (kept[bytes] > 0) grow(taken, kept[owner], sign * kept[bytes]);
     }
@@ -187,12 +187,18 @@ function prepare(queries: Queries) {
   const oldest = `SELECT ${COLUMNS} ${ofOrg} AND created_at < ? ORDER BY created_at LIMIT ?`;
   const nothing = "reply = NULL, reply_zstd = NULL, reply_bytes = 0, kept_bytes = 0";
   return {
-    find: rawQuery<Kept>(queries, `SELECT ${kept} FROM idempotency WHERE ${SAME_CALL}`),
-    ofKey: rawQuery<Kept>(queries, `SELECT ${kept} FROM idempotency WHERE key_id = ?`),
+    find: rawQuery<StoredSize>(queries, `SELECT ${kept} FROM idempotency WHERE ${SAME_CALL}`),
+    ofKey: rawQuery<StoredSize>(queries, `SELECT ${kept} FROM idempotency WHERE key_id = ?`),
     drop: rawStatement(queries, `UPDATE idempotency SET ${nothing} WHERE ${SAME_CALL}`),
-    forget: rawQuery<Kept>(queries, `DELETE FROM idempotency WHERE ${SAME_CALL} RETURNING ${kept}`),
-    old: rawQuery<Kept>(queries, `DELETE FROM idempotency WHERE ${SAME_CALL} AND created_at < ? RETURNING ${kept}`),
-    oldOnes: rawQuery<Kept>(queries, `DELETE FROM idempotency WHERE (${COLUMNS}) IN (${oldest}) RETURNING ${kept}`),
+    forget: rawQuery<StoredSize>(queries, `DELETE FROM idempotency WHERE ${SAME_CALL} RETURNING ${kept}`),
+    old: rawQuery<StoredSize>(
+      queries,
+      `DELETE FROM idempotency WHERE ${SAME_CALL} AND created_at < ? RETURNING ${kept}`,
+    ),
+    oldOnes: rawQuery<StoredSize>(
+      queries,
+      `DELETE FROM idempotency WHERE (${COLUMNS}) IN (${oldest}) RETURNING ${kept}`,
+    ),
     oldestOf: rawQuery<Row>(queries, `SELECT ${COLUMNS}, status, created_at ${ofOrg} ORDER BY created_at LIMIT ?`),
     count: rawQuery<{ count: number }>(queries, `SELECT count(*) AS count ${ofOrg}`),
     nextOrg: rawQuery<{ org_id: string }>(queries, "SELECT min(org_id) AS org_id FROM idempotency WHERE org_id > ?"),

@@ -10,7 +10,7 @@ import {
   REQUEST_HEADERS,
   takesIdempotencyKey,
 } from "../../../shared/api/headers.ts";
-import type { Begun } from "../../core/call/call-effects.ts";
+import type { StartedWork } from "../../core/call/call-effects.ts";
 import type { Caller } from "../../core/call/operation.ts";
 import type { MaybePromise } from "../../core/concurrency/maybe-promise.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -25,16 +25,16 @@ import { openSealed, seal } from "./seal.ts";
 /** Longest query that is stored as text; longer ones are hashed. */
 const SHORT_QUERY = 256;
 
-type Answered = { before: Outcome; claim: null } | { before: null; claim: Claimed | null };
+type ClaimResult = { before: Outcome; claim: null } | { before: null; claim: Claimed | null };
 
 export interface IdempotencyStore {
   /**
    * The answer that the same call was given before; else its claim, null without an Idempotency-Key, and its work is to be done.
    * Throws validation_failed, idempotency_key_reused, idempotency_in_progress, history_gone.
    */
-  claim(walk: RequestContext, bodySha256: string): MaybePromise<Answered>;
+  claim(walk: RequestContext, bodySha256: string): MaybePromise<ClaimResult>;
   /** Within a transaction of the verb: records the work that it has started. */
-  note(claim: Claimed, begun: Begun): void;
+  note(claim: Claimed, begun: StartedWork): void;
   /** Within a transaction of the verb: keeps its answer, which is small. */
   keepNow(walk: RequestContext, claim: Claimed, outcome: string, body: object): void;
   /** Prepares a response for storage; null if the call may be retried. */
@@ -45,11 +45,11 @@ export interface IdempotencyStore {
   branch: CallsBranch;
 }
 
-const NOTHING: Answered = { before: null, claim: null };
+const NOTHING: ClaimResult = { before: null, claim: null };
 
 export function makeIdempotencyStore(database: Database): IdempotencyStore {
   const idempotency = makeIdempotency(database);
-  const claimed = async (walk: RequestContext, asked: IdempotentCall): Promise<Answered> => {
+  const claimed = async (walk: RequestContext, asked: IdempotentCall): Promise<ClaimResult> => {
     const claim = await idempotency.begin(asked);
     if (claim.reply) {
       walk.call.audit.details = { replayed: true };

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { and, eq } from "drizzle-orm";
 import { blob, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { ulidFrom } from "../../../shared/ids.ts";
-import type { Begun } from "../../core/call/call-effects.ts";
+import type { StartedWork } from "../../core/call/call-effects.ts";
 
 export const idempotency = sqliteTable(
   "idempotency",
@@ -22,7 +22,7 @@ export const idempotency = sqliteTable(
     /** Size of `reply_zstd`. */
     reply_bytes: integer().notNull().default(0),
     /** The work that the call has started, as long as it has no response. */
-    begun: text({ mode: "json" }).$type<Begun>(),
+    begun: text({ mode: "json" }).$type<StartedWork>(),
     /** The organization of the key; '' if it has none. */
     org_id: text().notNull().default(""),
     /** Size of the stored reply, in either form. */

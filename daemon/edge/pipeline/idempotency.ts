@@ -18,7 +18,7 @@
  * Leftovers of a call that fails half way are in phase.ts.
  */
 import { IDEMPOTENCY_SECONDS } from "../../../shared/api/headers.ts";
-import type { Begun } from "../../core/call/call-effects.ts";
+import type { StartedWork } from "../../core/call/call-effects.ts";
 import { at, now, wallMs } from "../../core/clock.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
@@ -55,7 +55,7 @@ export interface PackedReply {
 }
 
 /** The answer that was given, or the name of the work that is to be done. */
-export type Claim = { reply: StoredReply } | ({ reply: null; work_ulid: string; begun: Begun | null } & Claimed);
+export type Claim = { reply: StoredReply } | ({ reply: null; work_ulid: string; begun: StartedWork | null } & Claimed);
 
 export interface Idempotency {
   /** Claims the key, or returns the answer that was given. Throws idempotency_key_reused, idempotency_in_progress, history_gone. */
@@ -63,7 +63,7 @@ export interface Idempotency {
   /** Makes an answer ready to be kept; a large one is compressed, on another thread. */
   pack(reply: StoredReply): Promise<PackedReply>;
   /** Within a transaction: records the work that the call has started, for a retry before there is a response. */
-  note(queries: Queries, call: IdempotentCall, begun: Begun): void;
+  note(queries: Queries, call: IdempotentCall, begun: StartedWork): void;
   /** Within a transaction: keeps the answer. */
   keep(queries: Queries, call: IdempotentCall, reply: PackedReply): void;
   branch: CallsBranch;
@@ -77,7 +77,10 @@ export function makeIdempotency(
   const space = new IdempotencyStorageLimit(database, { largeOfKey: maxReplyBytes, ofOrg: maxOrgBytes });
   /** Calls that are under way. */
   const held = new TransactionMap<string, true>(database);
-  const claimOf = (queries: Queries, call: IdempotentCall): Exclude<Claim, { reply: StoredReply }> | { kept: Kept } => {
+  const claimOf = (
+    queries: Queries,
+    call: IdempotentCall,
+  ): Exclude<Claim, { reply: StoredReply }> | { kept: IdempotencyRow } => {
     space.dropOld(call, at(wallMs() - KEPT_MS));
     const known = queries.select().from(idempotency).where(sameCall(call)).get();
     const isSame = known?.body_sha256 === call.body_sha256;
@@ -128,7 +131,7 @@ export function makeIdempotency(
   };
 }
 
-type Kept = typeof idempotency.$inferSelect;
+type IdempotencyRow = typeof idempotency.$inferSelect;
 
 /** An answer that is known to be small. */
 export function packSmall(reply: StoredReply) {
@@ -137,7 +140,7 @@ export function packSmall(reply: StoredReply) {
 }
 
 /** A large answer is decompressed on another thread. Throws history_gone. */
-async function unpack({ status, reply, reply_zstd, created_at }: Kept): Promise<StoredReply> {
+async function unpack({ status, reply, reply_zstd, created_at }: IdempotencyRow): Promise<StoredReply> {
   if (reply !== null) return JSON.parse(reply) as StoredReply;
   if (reply_zstd !== null) return JSON.parse((await Bun.zstdDecompress(reply_zstd)).toString()) as StoredReply;
   throw new ServiceError("history_gone", {

@@ -52,12 +52,12 @@ export function makeInputCheck(operation: {
 }
 
 /** Unknown query parameters are ignored; unknown body fields are refused. */
-function knownIn({ schema }: Part, query: Record<string, string>): Record<string, string> {
+function knownIn({ schema }: InputPart, query: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(query).filter(([name]) => Object.hasOwn(schema.properties, name)));
 }
 
 /** At most as many unknown fields as a response lists: a check of very many would take long. */
-function fewIn({ schema }: Part, body: Record<string, unknown>): Record<string, unknown> {
+function fewIn({ schema }: InputPart, body: Record<string, unknown>): Record<string, unknown> {
   const names = Object.keys(body);
   const known = names.filter((name) => Object.hasOwn(schema.properties, name));
   if (names.length - known.length <= MAX_ERRORS) return body;
@@ -91,7 +91,7 @@ export function requireBody({ body }: { body: TObject }, fields: Record<string, 
   if (bad.length > 0) throw brokenRules(bad);
 }
 
-interface Part {
+interface InputPart {
   schema: TObject;
   compiled: TypeCheck<TObject>;
   /** Whether all fields are text. */
@@ -103,7 +103,7 @@ interface Part {
 }
 
 /** The compiler's own check of uniqueItems takes longer for a list of names than all else that is done with it. */
-function compile(schema: TObject, manyName?: string): Part {
+function compile(schema: TObject, manyName?: string): InputPart {
   const own = withoutDistinct(schema);
   const list = manyName === undefined ? undefined : schema.properties[manyName];
   const isText = Object.values(schema.properties).every(({ type }) => type === "string");
@@ -133,7 +133,7 @@ function mayRepeat({ uniqueItems: _, ...form }: TSchema): TSchema {
 
 /** Adds errors to `bad` and returns the valid fields. `spelled` has the fields that came as `x_json`. */
 function checkPart(
-  part: Part,
+  part: InputPart,
   value: Record<string, unknown>,
   bad: RuleBreak[],
   spelled: ReadonlyMap<string, string> = NONE_SPELLED,
@@ -150,7 +150,7 @@ const NONE_SPELLED: ReadonlyMap<string, string> = new Map();
 
 /** Adds the values of another shape than the schema's. */
 function addMisshapen(
-  part: Part,
+  part: InputPart,
   value: Record<string, unknown>,
   bad: RuleBreak[],
   spelled: ReadonlyMap<string, string>,
@@ -221,7 +221,7 @@ const without = (value: Record<string, unknown>, names: ReadonlySet<string>) =>
 
 /** Adds lists that have something twice. */
 function addRepetitions(
-  { distinct, many }: Part,
+  { distinct, many }: InputPart,
   value: Record<string, unknown>,
   bad: RuleBreak[],
   spelled: ReadonlyMap<string, string>,
@@ -244,7 +244,7 @@ function addRepetitions(
 }
 
 /** Converts text to the schema's type; text that cannot be converted stays text and fails the check. */
-function fromText({ schema, isText }: Part, values: Record<string, string>): Record<string, unknown> {
+function fromText({ schema, isText }: InputPart, values: Record<string, string>): Record<string, unknown> {
   if (isText) return values;
   return Object.fromEntries(
     Object.entries(values).map(([name, text]) => {

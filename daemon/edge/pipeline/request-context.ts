@@ -5,7 +5,7 @@ import type { Problem } from "../../../shared/api/errors.ts";
 import type { TraceContext } from "../../../shared/traceparent.ts";
 import type { Host } from "../../cluster/directory.ts";
 import type { AuditFacts } from "../../core/call/audit-facts.ts";
-import type { Begun, CallEffects } from "../../core/call/call-effects.ts";
+import type { CallEffects, StartedWork } from "../../core/call/call-effects.ts";
 import type { Caller, Done, EventsReply, OpenCall, Transfer } from "../../core/call/operation.ts";
 import { CallTrace, NO_TRACES, type SpanBegin, type Traces } from "../../core/call/traces.ts";
 import { fineWallMs, monotonicMs, now } from "../../core/clock.ts";
@@ -53,12 +53,12 @@ export interface PipelineRequest {
    * host_unreachable.
    */
   readonly ask?:
-    | ((host: Host, query: Record<string, string>, until: AbortSignal, as?: "lines") => Promise<Part>)
+    | ((host: Host, query: Record<string, string>, until: AbortSignal, as?: "lines") => Promise<RemoteResponse>)
     | undefined;
 }
 
 /** Another host's response. */
-interface Part {
+interface RemoteResponse {
   status: number;
   body: unknown;
   /** Of lines. */
@@ -71,8 +71,8 @@ export interface Keeper {
   requireKept(walk: RequestContext): void;
   /** Runs the step when the change is real, not in a dry run. */
   locally(step: () => void): void;
-  note(claim: Claimed, begun: Begun): void;
-  noteFirst(claim: Claimed, begun: Begun): Promise<void>;
+  note(claim: Claimed, begun: StartedWork): void;
+  noteFirst(claim: Claimed, begun: StartedWork): Promise<void>;
   /** Stores its record, or several, and its response if it has a claim. `undo` gets the reversal of the phase change. */
   keep(walk: RequestContext, outcome: string, body: object, each?: readonly AuditFacts[]): void;
   undo(step: () => void): void;
@@ -90,7 +90,7 @@ export class RequestContext implements CallEffects {
   rate: Rate | null = null;
   phase: Phase = ARRIVED;
   ulid: string | undefined = undefined;
-  begun: Begun | undefined = undefined;
+  begun: StartedWork | undefined = undefined;
   effect: CallEffects["effect"] = null;
   readonly #keeper: Keeper;
   #along: (() => void) | null = null;
@@ -126,11 +126,11 @@ export class RequestContext implements CallEffects {
     this.phase = claim === null ? UNCLAIMED : { is: "working", claim };
   }
 
-  note(begun: Begun): void {
+  note(begun: StartedWork): void {
     if (this.claim) this.#keeper.note(this.claim, begun);
   }
 
-  async noteFirst(begun: Begun): Promise<void> {
+  async noteFirst(begun: StartedWork): Promise<void> {
     if (this.claim) await this.#keeper.noteFirst(this.claim, begun);
   }
 

@@ -15,7 +15,7 @@ import type { Caller } from "../../core/call/operation.ts";
 import { wallMs } from "../../core/clock.ts";
 import { cursorAfterRecord, mostOf, summaryText } from "../../domain/audit/index.ts";
 import { byChain, cursorOf, type Places, positionIn } from "./places.ts";
-import type { Merging, Told } from "./rule.ts";
+import type { HostPart, Merging } from "./rule.ts";
 import { warned, warningsOf, withWarnings } from "./words.ts";
 
 /** A chain may be long and matches rare; an unreachable host is detected earlier by the HTTP client. */
@@ -72,7 +72,7 @@ const after = (seq: number, { org_id }: Caller, input: Query): Query => ({
 const kindOf = ({ org_id }: Caller, order: string) => `audit of chains ${org_id} ${order}`;
 
 /** The first records of all chains, each chain in its own order, and the position at which each continues. */
-function inOrder(parts: readonly Told<Page>[], order: "asc" | "desc", limit: number) {
+function inOrder(parts: readonly HostPart<Page>[], order: "asc" | "desc", limit: number) {
   const rest = parts.map(({ chain, body }) => ({
     chain,
     left: [...body.items],

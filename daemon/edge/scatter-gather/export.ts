@@ -6,11 +6,11 @@ import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { AdaptiveTimeout } from "../hosts/adaptive-timeout.ts";
 import { type Asking, firstOutcome, type Input, linesIn, type Own, queryOf } from "./asking.ts";
-import { linesOfAll, type Part } from "./lines.ts";
+import { type HostLines, linesOfAll } from "./lines.ts";
 import { chainNameOf } from "./places.ts";
 import type { Lines } from "./rule.ts";
 
-export interface Wanted {
+export interface ExportRequest {
   operation: Operation;
   lines: Lines<Operation>;
   ask: Asking;
@@ -33,7 +33,7 @@ export interface ExportDeps {
 }
 
 /** Throws as the verb does. */
-export async function exported(deps: ExportDeps, wanted: Wanted): Promise<Done<Operation>> {
+export async function exported(deps: ExportDeps, wanted: ExportRequest): Promise<Done<Operation>> {
   const { operation, lines, caller, input, own, ownPart } = wanted;
   const over = new AbortController();
   const asked = wanted.parts.map((each) => begin(deps, wanted, each, over.signal));
@@ -41,7 +41,7 @@ export async function exported(deps: ExportDeps, wanted: Wanted): Promise<Done<O
     const done = ownPart === null ? null : await own(ownPart);
     const opened = await Promise.all(asked);
     const silent = opened.flatMap(({ host, reply }) => (reply ? [] : [host.host_id]));
-    const theirs = opened.flatMap(({ host, open, reply }): Part[] =>
+    const theirs = opened.flatMap(({ host, open, reply }): HostLines[] =>
       reply ? [{ chain: chainNameOf(host), open, reply }] : [],
     );
     const ours = done?.events ? [{ chain: wanted.ownChain, open: neverAgain, reply: done.events }] : [];
@@ -64,8 +64,8 @@ export async function exported(deps: ExportDeps, wanted: Wanted): Promise<Done<O
 /** Never rejects. */
 async function begin(
   { patience }: ExportDeps,
-  { operation, lines, ask, caller, input, patienceMs }: Wanted,
-  { host, part }: Wanted["parts"][number],
+  { operation, lines, ask, caller, input, patienceMs }: ExportRequest,
+  { host, part }: ExportRequest["parts"][number],
   until: AbortSignal,
 ) {
   const open = async (after: number | null) => {

@@ -18,7 +18,7 @@ import { type Asking, firstOutcome, type Input, ledBy, type Own, queryOf } from 
 import { type EventsDeps, GatheredEvents, type Reading } from "./events.ts";
 import { exported } from "./export.ts";
 import { chainNameOf } from "./places.ts";
-import type { Finding, Merging, Rule, Told } from "./rule.ts";
+import type { Finding, HostPart, Merging, Rule } from "./rule.ts";
 
 /** How much longer than the caller waits a request stays open: a late response shows that the host is up. */
 const LATE_MS = 2000;
@@ -78,7 +78,7 @@ export class Gather {
     const { own: here, directory } = this.#deps;
     const { ownChain, ownPart, parts } = this.#partsOf(rule, caller, input);
     const asked = parts.map(({ host, part }) => this.#askOne(ask, host, queryOf(operation, part), rule.patienceMs));
-    const told: Told<Done<Operation>["body"]>[] = [];
+    const told: HostPart<Done<Operation>["body"]>[] = [];
     let absent: unknown = null;
     let done: Done<Operation> = { outcome: firstOutcome(operation) };
     try {

@@ -16,7 +16,7 @@ const SILENT_MS = 40_000;
 const MAX_TRIES = 3;
 
 /** The lines of one host. */
-export interface Part {
+export interface HostLines {
   chain: string;
   /** The first of them, or those after a record. */
   open(after: number | null): Promise<EventsReply>;
@@ -36,13 +36,13 @@ export interface Order {
   cut(): void;
 }
 
-interface Open extends Part {
+interface Open extends HostLines {
   left: StreamEvent[];
   last: number | null;
   isOver: boolean;
 }
 
-export function linesOfAll(given: readonly Part[], about: Order): EventsReply {
+export function linesOfAll(given: readonly HostLines[], about: Order): EventsReply {
   const parts = byChain(given).map((part): Open => ({ ...part, left: [], last: null, isOver: false }));
   const cancel = () => {
     about.end();

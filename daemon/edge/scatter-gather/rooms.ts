@@ -7,7 +7,7 @@ import type { RoomGlance, roomOverview } from "../../../shared/api/overview/room
 import type { RoomRecord, roomList } from "../../../shared/api/rooms.ts";
 import type { PlacedRoom } from "../../cluster/directory.ts";
 import { afterRoom, compareRooms, cursorAfterRoom, isOfPage } from "../../domain/rooms/index.ts";
-import type { Chain, Merging, Told, Whole } from "./rule.ts";
+import type { Chain, HostPart, Merging, Whole } from "./rule.ts";
 import { withWarnings } from "./words.ts";
 
 const PATIENCE_MS = 1000;
@@ -29,7 +29,7 @@ export const overviewOfRooms: Merging<typeof roomOverview> = {
   merge: (own, others, about) => pageOf<RoomGlance, OutputOf<typeof roomOverview>>(own, others, about, unknownGlance),
 };
 
-type Asked = Pick<Whole<typeof roomList>, "caller" | "input" | "silent" | "placedOn">;
+type RoomListRequest = Pick<Whole<typeof roomList>, "caller" | "input" | "silent" | "placedOn">;
 
 interface Page<Item> {
   org_id: string;
@@ -38,9 +38,9 @@ interface Page<Item> {
 }
 
 function pageOf<Item extends { room_uid: string }, Body extends Page<Item>>(
-  own: Told<Body>,
-  others: readonly Told<Body>[],
-  { caller, input, silent, placedOn }: Asked,
+  own: HostPart<Body>,
+  others: readonly HostPart<Body>[],
+  { caller, input, silent, placedOn }: RoomListRequest,
   unknown: (room: PlacedRoom, host: string) => Item,
 ): Body {
   const { limit = DEFAULT_PAGE, order } = input;

@@ -5,7 +5,7 @@ import type { PlacedRoom } from "../../cluster/directory.ts";
 import type { Caller } from "../../core/call/operation.ts";
 
 /** A host's part. */
-export interface Told<Body> {
+export interface HostPart<Body> {
   host: string;
   /** The name of its chain, as cursors have it. */
   chain: string;
@@ -35,10 +35,10 @@ export interface Whole<Op extends Operation> {
 /** How the parts of an answer are put together. */
 export interface Merging<Op extends Operation> {
   /** The input for a host if it differs from the caller's; null: nothing is requested of it. Throws invalid_cursor. */
-  part?(chain: Chain, about: Asked<Op>): Partial<InputOf<Op>> | null;
+  part?(chain: Chain, about: MergeRequest<Op>): Partial<InputOf<Op>> | null;
   /** The response if no host is queried. */
   none?(): OutputOf<Op>;
-  merge(own: Told<OutputOf<Op>>, others: readonly Told<OutputOf<Op>>[], about: Whole<Op>): OutputOf<Op>;
+  merge(own: HostPart<OutputOf<Op>>, others: readonly HostPart<OutputOf<Op>>[], about: Whole<Op>): OutputOf<Op>;
   /** Error codes by which a host reports that it has no match, while others may. */
   absent?: readonly ErrorCode[];
   /** How long a host may take. */
@@ -47,12 +47,12 @@ export interface Merging<Op extends Operation> {
   lines?: Lines<Op>;
 }
 
-export type Asked<Op extends Operation> = Pick<Whole<Op>, "caller" | "input">;
+export type MergeRequest<Op extends Operation> = Pick<Whole<Op>, "caller" | "input">;
 
 export interface Lines<Op extends Operation> {
   orderOf(input: InputOf<Op>): "asc" | "desc";
   /** The input for a host to continue after the last record that was read. */
-  after(seq: number, about: Asked<Op>): Partial<InputOf<Op>>;
+  after(seq: number, about: MergeRequest<Op>): Partial<InputOf<Op>>;
 }
 
 /** For a call that one host alone can answer: the others are queried if this one does not have the resource. */

@@ -20,7 +20,7 @@ const SILENT_MS = 25_000;
 const GONE = 410;
 
 /** Response of another host: its status, and its events if that is 200. */
-export interface Answer {
+export interface HostResponse {
   status: number;
   events?: EventsReply;
 }
@@ -37,7 +37,7 @@ export interface TimelineOptions {
   silentMs?: number;
   others(): Host[];
   /** The events after a position; undefined: it has none yet. The first event has the position at which they start. */
-  ask(host: Host, place: number | undefined, until: AbortSignal, isFirst: boolean): Promise<Answer>;
+  ask(host: Host, place: number | undefined, until: AbortSignal, isFirst: boolean): Promise<HostResponse>;
   /** Waits a limited time for a host's first response. Null: it timed out. Never rejects. */
   patience(hostId: string, begun: Promise<true>): Promise<true | null>;
   cursorOf(position: Position): string;

@@ -5,7 +5,7 @@
 import { DEFAULT_PAGE } from "../../../shared/api/contract.ts";
 import type { WebhookRecord, webhookDeliveries, webhookGet, webhookList } from "../../../shared/api/webhooks.ts";
 import { cursorAfterDelivery } from "../../domain/webhooks/index.ts";
-import type { Merging, Told } from "./rule.ts";
+import type { HostPart, Merging } from "./rule.ts";
 import { withWarnings } from "./words.ts";
 
 const PATIENCE_MS = 1000;
@@ -50,7 +50,7 @@ export const deliveriesOfAll: Merging<typeof webhookDeliveries> = {
   },
 };
 
-const bodiesOf = <Body>(told: readonly Told<Body>[]): Body[] => told.map(({ body }) => body);
+const bodiesOf = <Body>(told: readonly HostPart<Body>[]): Body[] => told.map(({ body }) => body);
 
 /** One webhook with the deliveries of all hosts. It is failing if it fails on any host, since the earliest such time. */
 function together(own: WebhookRecord, others: readonly WebhookRecord[]): WebhookRecord {

@@ -9,7 +9,7 @@
  * connection work the same way. ssh2-internals.ts verifies at startup that the internals of ssh2 used here exist.
  */
 import type { Client, Connection } from "ssh2";
-import { type Answered, answerHybrid, HYBRID_KEX, type Offered, offerHybridKeys } from "./mlkem.ts";
+import { answerHybrid, HYBRID_KEX, type KemReply, type Offered, offerHybridKeys } from "./mlkem.ts";
 
 /** The exchange that lends its class: its hash is SHA-256 as well. */
 const BORROWED = "curve25519-sha256";
@@ -121,7 +121,7 @@ function translate(payload: Buffer, preferred: readonly string[]): Buffer | null
 
 function takeOver(exchange: Exchange, received: Buffer, isServer: boolean): void {
   const offered: Offered | null = isServer ? null : offerHybridKeys();
-  let answered: Answered | null = null;
+  let answered: KemReply | null = null;
   exchange.negotiated.kex = HYBRID_KEX;
   exchange._remoteKexinit = received;
   exchange.convertPublicKey = (key) => key;

@@ -17,14 +17,14 @@ const X25519_BYTES = 32;
 /** The DER of an X25519 public key up to the key itself (RFC 8410, 4). */
 const X25519_DER = Buffer.from("302a300506032b656e032100", "hex");
 
-export interface Answered {
+export interface KemReply {
   /** The server's message. */
   reply: Buffer;
   secret: Buffer;
 }
 
 /** The server's half. Throws if the client's message is malformed or one of its keys is invalid. */
-export function answerHybrid(clientMessage: Buffer): Answered {
+export function answerHybrid(clientMessage: Buffer): KemReply {
   if (clientMessage.byteLength !== PUBLIC_KEY_BYTES + X25519_BYTES) throw new Error("a message of the wrong length");
   // It throws if a coefficient of the key is out of range (FIPS 203, 7.2).
   const { cipherText, sharedSecret } = ml_kem768.encapsulate(clientMessage.subarray(0, PUBLIC_KEY_BYTES));

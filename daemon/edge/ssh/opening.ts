@@ -5,11 +5,15 @@
 import type { LiveCommand } from "../../host/guest-link/command.ts";
 import type { GuestPort } from "../../host/guest-link/connect.ts";
 
-export type Begun = "exec" | "shell" | "sftp";
+export type SessionKind = "exec" | "shell" | "sftp";
 
 export interface Opening {
   /** Starts a command and passes it to `take`; resolves to the reason of a refusal, or null. A started command may still be refused. */
-  begin(what: Begun, fields: Record<string, unknown>, take: (command: LiveCommand) => void): Promise<string | null>;
+  begin(
+    what: SessionKind,
+    fields: Record<string, unknown>,
+    take: (command: LiveCommand) => void,
+  ): Promise<string | null>;
   /** Connects to a port of the guest; the same. */
   forward(fields: Record<string, unknown>, take: (port: GuestPort) => void): Promise<string | null>;
   /** The reason why a command has ended unexpectedly, for its user. */

@@ -7,12 +7,12 @@ import type { Problem } from "../../../shared/api/errors.ts";
 import { newId, type OrgId } from "../../../shared/ids.ts";
 import { type Bound, type Caller, NO_TRANSFER } from "../../core/call/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { Credential, Held, LoggedIn, Ssh } from "../../domain/ssh/index.ts";
+import type { Credential, HeldSandbox, LoggedIn, Ssh } from "../../domain/ssh/index.ts";
 import type { LiveCommand } from "../../host/guest-link/command.ts";
 import type { GuestPort } from "../../host/guest-link/connect.ts";
 import type { Pipeline, PipelineRequest } from "../pipeline/pipeline.ts";
 import { SIGNATURES } from "./algorithms.ts";
-import type { Begun, Opening } from "./opening.ts";
+import type { Opening, SessionKind } from "./opening.ts";
 
 export interface Names {
   room_id: string;
@@ -52,7 +52,7 @@ export class SessionContext implements Opening {
   readonly #visitor: SshUser;
   readonly #over = Promise.withResolvers<Record<string, unknown>>();
   readonly #opened: Record<string, number> = {};
-  #held: Held | null = null;
+  #held: HeldSandbox | null = null;
   #in = 0;
   #out = 0;
 
@@ -114,7 +114,11 @@ export class SessionContext implements Opening {
     });
   }
 
-  begin(what: Begun, fields: Record<string, unknown>, take: (command: LiveCommand) => void): Promise<string | null> {
+  begin(
+    what: SessionKind,
+    fields: Record<string, unknown>,
+    take: (command: LiveCommand) => void,
+  ): Promise<string | null> {
     return this.#ask(this.#deps.ssh.verbs[what](this.#heldNow, take), fields);
   }
 
@@ -131,7 +135,7 @@ export class SessionContext implements Opening {
     this.#over.resolve({ opened: this.#opened, bytes_in: this.#in, bytes_out: this.#out });
   }
 
-  get #heldNow(): Held {
+  get #heldNow(): HeldSandbox {
     if (!this.#held) throw new Error("no login yet");
     return this.#held;
   }

@@ -11,7 +11,7 @@ import type { LiveCommand } from "../../host/guest-link/command.ts";
 import { ChannelWriter } from "./channel-writer.ts";
 import { takeVariable } from "./environment.ts";
 import type { OpenConnection } from "./open-connection.ts";
-import { type Begun, SessionOver } from "./opening.ts";
+import { type SessionKind, SessionOver } from "./opening.ts";
 import { drain, feed } from "./pump.ts";
 
 /** Exit code of ssh itself if the failure is not the command's. */
@@ -27,7 +27,7 @@ export function serveSession(requests: SessionRequests, connection: OpenConnecti
   let screen: { term: string; rows: number; cols: number } | null = null;
   let command: LiveCommand | null = null;
 
-  const begin = async (channel: ServerChannel, what: Begun, fields: Record<string, unknown>) => {
+  const begin = async (channel: ServerChannel, what: SessionKind, fields: Record<string, unknown>) => {
     const writer = new ChannelWriter(channel, connection.line, ownerOf(connection.orgId));
     let gone = false;
     connection.watch(channel, () => {
@@ -54,7 +54,7 @@ export function serveSession(requests: SessionRequests, connection: OpenConnecti
       channel.end();
     }
   };
-  const start = (channel: ServerChannel | undefined, what: Begun, fields: Record<string, unknown>) => {
+  const start = (channel: ServerChannel | undefined, what: SessionKind, fields: Record<string, unknown>) => {
     // A session has one command; ssh2 gives no channel for a second one.
     if (channel) begin(channel, what, fields).catch((error: unknown) => connection.trouble(error));
   };

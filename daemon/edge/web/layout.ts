@@ -10,7 +10,7 @@ import STYLE from "./style.css" with { type: "text" };
 export { SCRIPT, STYLE };
 
 /** The signed-in user, as the rail shows it. */
-export interface Shown {
+export interface SignedInUser {
   name: string;
   org: string;
   /** Of the organization: an owner or admin. */
@@ -21,7 +21,7 @@ export interface Page {
   title: string;
   /** The path of the entry of the rail, or of the account's tabs, that it belongs to. */
   at?: string;
-  who?: Shown | null;
+  who?: SignedInUser | null;
   body: Markup;
   status?: number;
   /** The response to its form redirects the browser elsewhere. */

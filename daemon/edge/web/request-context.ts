@@ -2,12 +2,12 @@
 import type { InputOf, Operation, OutputOf } from "../../../shared/api/contract.ts";
 import type { Problem } from "../../../shared/api/errors.ts";
 import { type Bound, bodyOf, type Caller, NO_TRANSFER } from "../../core/call/operation.ts";
-import type { Asked } from "../../domain/users/index.ts";
+import type { RequestSource } from "../../domain/users/index.ts";
 import type { PageRequest } from "../page-request.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
 import type { SignInOptions } from "./sign-in-options.ts";
 
-export type Answer<Op extends Operation> =
+export type OperationResult<Op extends Operation> =
   | { ok: true; body: OutputOf<Op>; replayed: boolean }
   | { ok: false; problem: Problem };
 
@@ -16,7 +16,7 @@ type Input<Op extends Operation> = Partial<InputOf<Op>> & Record<string, unknown
 export interface WebContext {
   request: PageRequest;
   /** The stored facts about its origin. */
-  asked: Asked;
+  asked: RequestSource;
   /** The signed-in user; null: anonymous. */
   caller: Caller | null;
   isPost: boolean;
@@ -28,7 +28,7 @@ export interface WebContext {
   /** The same visit by the secret that the session goes by from now on. */
   proved(secret: string): WebContext;
   /** Calls an operation of the list as the signed-in user. `once` is its Idempotency-Key. Never throws. */
-  call<Op extends Operation>(operation: Op, input?: Input<Op>, once?: string | null): Promise<Answer<Op>>;
+  call<Op extends Operation>(operation: Op, input?: Input<Op>, once?: string | null): Promise<OperationResult<Op>>;
 }
 
 /** `recognise` throws if no user is signed in. */

@@ -14,7 +14,7 @@ interface FormPlace {
   role?: Role;
 }
 
-interface Place {
+interface PageRoute {
   /** Whether anonymous visitors are sent to sign in, or see it too. */
   who: "person" | "anyone";
   /** It is seen; else it only takes forms. */
@@ -27,11 +27,11 @@ interface Place {
 }
 
 /** A page of the hub, which only reads. */
-const HUB: Place = { who: "person", isSeen: true, isHub: true, forms: {} };
+const HUB: PageRoute = { who: "person", isSeen: true, isHub: true, forms: {} };
 
 const PERSON = { name: "Ada", email: "ada@example.org", password: "a long enough secret" };
 
-export const ROUTES: Record<string, Place> = {
+export const ROUTES: Record<string, PageRoute> = {
   "/signin": {
     who: "anyone",
     isSeen: true,

@@ -19,7 +19,7 @@ export interface MethodCall {
 }
 
 /** Reply to the call of that serial, with the error if the call was refused. */
-export interface Answer {
+export interface DbusReply {
   serial: number;
   error: { name: string; message: string } | null;
 }
@@ -71,7 +71,7 @@ export function lengthOf(bytes: Uint8Array): number | null {
 }
 
 /** Reads a whole message as a reply; null if it is not a reply. Pure. */
-export function readAnswer(bytes: Uint8Array): Answer | null {
+export function readAnswer(bytes: Uint8Array): DbusReply | null {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const type = view.getUint8(1);
   if (type !== METHOD_RETURN && type !== ERROR) return null;

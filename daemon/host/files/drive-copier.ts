@@ -9,7 +9,7 @@ export type Ordered =
   | { does: "sync" }
   | ({ does: "restore" } & Restoring);
 
-export type Told = { copied: Copied } | { error: string; code: string | null };
+export type CopyReport = { copied: Copied } | { error: string; code: string | null };
 
 export class DriveCopier implements AsyncDisposable {
   readonly #thread = new Worker(new URL("./drive-thread.ts", import.meta.url).href);
@@ -53,7 +53,7 @@ export class DriveCopier implements AsyncDisposable {
 
   #order(order: Ordered): Promise<Copied> {
     const work = new Promise<Copied>((resolve, reject) => {
-      this.#thread.onmessage = ({ data }: MessageEvent<Told>) => {
+      this.#thread.onmessage = ({ data }: MessageEvent<CopyReport>) => {
         if ("copied" in data) resolve(data.copied);
         else reject(data.code === null ? new Error(data.error) : new SystemError(data.code, data.error));
       };

@@ -2,7 +2,7 @@
 
 import { monotonicMs } from "../../core/clock.ts";
 import { errnoOf } from "../../core/service-error.ts";
-import type { Ordered, Told } from "./drive-copier.ts";
+import type { CopyReport, Ordered } from "./drive-copier.ts";
 import { type Bounds, type Copied, restoreStore, StoreWriter } from "./drive-store.ts";
 
 declare const self: Worker;
@@ -24,8 +24,8 @@ self.onmessage = async ({ data }: MessageEvent<Ordered & { flag: SharedArrayBuff
     since = monotonicMs();
   };
   const told = await done(data, between).then(
-    (copied): Told => ({ copied }),
-    (error: unknown): Told => ({ error: String(error), code: errnoOf(error) ?? null }),
+    (copied): CopyReport => ({ copied }),
+    (error: unknown): CopyReport => ({ error: String(error), code: errnoOf(error) ?? null }),
   );
   postMessage(told);
 };

@@ -59,7 +59,7 @@ export async function eraseHidden(parent: Beneath, hidden: RawPath, options: Era
   }
 }
 
-type Named = Pick<Entry, "name" | "type">;
+type NamedEntry = Pick<Entry, "name" | "type">;
 
 class Removal {
   readonly #giveUp: () => boolean;
@@ -71,7 +71,7 @@ class Removal {
   }
 
   /** Removes the entry, or moves its content up into `top` and then removes it. */
-  async flatten(top: Beneath, entry: Named): Promise<void> {
+  async flatten(top: Beneath, entry: NamedEntry): Promise<void> {
     if (await this.of(top, entry)) return;
     using directory = top.plainDirectory(entry.name);
     if (!directory) return;
@@ -86,7 +86,7 @@ class Removal {
   }
 
   /** Whether the entry is gone. */
-  async of(directory: Beneath, { name, type }: Named): Promise<boolean> {
+  async of(directory: Beneath, { name, type }: NamedEntry): Promise<boolean> {
     const use = this.#onFreed ? directory.use(name) : null;
     try {
       await (type === "directory" ? directory.removeDirectory(name) : directory.unlink(name));

@@ -19,7 +19,7 @@ export type HashOrder =
 /** The oldest block that was added is hashed, or all of them are. */
 export type HashTold = { id: number; hex?: string };
 
-interface Asked {
+interface HashRequest {
   /** Starts the callback with the thread's answer. */
   go(): void;
   resolve(hex: string): void;
@@ -73,7 +73,7 @@ class ThreadedHash implements Disposable {
   #block = 0;
   #filled = 0;
   /** The pending orders: each block sent to the thread and not hashed yet, in order; then the digest. */
-  readonly #asked: Asked[] = [];
+  readonly #asked: HashRequest[] = [];
   readonly #free: (Promise<string> | null)[] = Array.from({ length: BLOCKS }, () => null);
   /** Why the thread no longer has this hash. */
   #failure: Error | null = null;

@@ -3,14 +3,14 @@
  * through all extents up to the next data.
  */
 
-interface Asked {
+interface SeekRequest {
   resolve(offset: number): void;
   reject(error: Error): void;
 }
 
 let thread: Worker | null = null;
 /** Answered in order. */
-const waiting: Asked[] = [];
+const waiting: SeekRequest[] = [];
 
 /** Offset of the next data from `offset` on: the range before is a hole, and reads as zeros. The file's length if there is no data. */
 export function findData(file: number, offset: number): Promise<number> {

@@ -115,7 +115,7 @@ export async function attachTerminal(
 }
 
 /** Output of a watched terminal, in order: the offset at which it continues, its size, and its bytes. */
-export type Shown =
+export type WatchedOutput =
   | { type: "from"; offset: number }
   | { type: "size"; rows: number; cols: number }
   | { type: "bytes"; bytes: Uint8Array };
@@ -135,7 +135,7 @@ export interface WatchedTerminal {
 export async function watchTerminal(
   link: GuestLink,
   { terminal_id, since }: Omit<TerminalWatchRequest, "method">,
-  show: (shown: Shown) => void,
+  show: (shown: WatchedOutput) => void,
 ): Promise<WatchedTerminal> {
   const request: TerminalWatchRequest = { method: "terminal_watch", terminal_id, since };
   const stream = link.open(request);

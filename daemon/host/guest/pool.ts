@@ -24,7 +24,7 @@ const LATE_MS = 3_000;
 const PAGE_LIST_SHARE = 1 / 64;
 
 /** Wanted number of waiting machines of one snapshot; numbers of several entries are added. */
-export interface Wanted {
+export interface PoolTarget {
   image: GuestImage;
   /** Memory of each waiting machine, so that its sandbox need not be given it; less is acceptable. */
   memory_mib: number;
@@ -38,7 +38,7 @@ export interface PoolDeps {
   log: Log;
   host(): GuestHost;
   /** Likely sources of the next sandboxes, the likeliest first. Machines of any other are ended. */
-  wanted(): Promise<Wanted[]>;
+  wanted(): Promise<PoolTarget[]>;
   /** Resolves when no sandbox is being started, or after a while: callers that wait for one have priority. */
   whenNobodyStarts(): Promise<void>;
   /** Ends other uses of memory by the service, which have lower priority than sandboxes; resolves with whether there were any. */
@@ -153,7 +153,7 @@ export class WarmPool {
       const stale = beyond(this.#members, sizesOf(wanted));
       for (const member of stale) this.#remove(member);
       await Promise.all(stale.map((member) => this.#discard(member)));
-      const isMissing = (each: Wanted) => this.#members.filter((member) => isOf(member, each)).length < each.size;
+      const isMissing = (each: PoolTarget) => this.#members.filter((member) => isOf(member, each)).length < each.size;
       const missing = wanted.find((each) => isMissing(each) && (!each.isExtra || this.#hasMemoryFor(each)));
       if (this.#closed || !missing) return;
       await this.#add(missing);
@@ -161,12 +161,12 @@ export class WarmPool {
   }
 
   /** Those on their way take theirs first. */
-  #hasMemoryFor(wanted: Wanted): boolean {
+  #hasMemoryFor(wanted: PoolTarget): boolean {
     const coming = this.#members.filter((member) => !this.#ready.has(member));
     return this.#deps.hasMemoryFor([...coming, wanted].map(usedBy));
   }
 
-  async #add({ image, memory_mib }: Wanted): Promise<void> {
+  async #add({ image, memory_mib }: PoolTarget): Promise<void> {
     const sandbox_id = newId("sbx");
     const launched = this.#launch(sandbox_id, image, memory_mib);
     const member: WarmMachine = { sandbox_id, image, memory_mib, launched };
@@ -254,7 +254,7 @@ interface OfSnapshot {
 }
 
 /** By snapshot, how many there are to be and the most memory that each may have. */
-type Sizes = ReadonlyMap<string | null, Pick<Wanted, "size" | "memory_mib">>;
+type Sizes = ReadonlyMap<string | null, Pick<PoolTarget, "size" | "memory_mib">>;
 
 const nameOf = ({ image }: Pick<OfSnapshot, "image">) => image.snapshot_memory;
 
@@ -275,8 +275,8 @@ function beyond(members: readonly WarmMachine[], sizes: Sizes): WarmMachine[] {
   });
 }
 
-function sizesOf(wanted: readonly Wanted[]): Sizes {
-  const sizes = new Map<string | null, Pick<Wanted, "size" | "memory_mib">>();
+function sizesOf(wanted: readonly PoolTarget[]): Sizes {
+  const sizes = new Map<string | null, Pick<PoolTarget, "size" | "memory_mib">>();
   for (const each of wanted) {
     const { size = 0, memory_mib = each.memory_mib } = sizes.get(nameOf(each)) ?? {};
     sizes.set(nameOf(each), { size: Math.max(size, each.size), memory_mib: Math.min(memory_mib, each.memory_mib) });

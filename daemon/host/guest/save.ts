@@ -152,7 +152,8 @@ const MAX_LAYERS = 64;
 /** Throws UnsavableError. */
 function requireFewLayers(directory: string, top: string): void {
   const { length } = layersBelow(directory, top);
-  if (length >= MAX_LAYERS) throw new UnsavableError(`its disk has ${length} layers of snapshots, which is the maximum`);
+  if (length >= MAX_LAYERS)
+    throw new UnsavableError(`its disk has ${length} layers of snapshots, which is the maximum`);
 }
 
 /**

@@ -54,12 +54,12 @@ export type Saved = Static<typeof saved>;
 export type SavedFacts = Omit<Saved, "format">;
 export type RestoredAs = NonNullable<Saved["restored_as"]>;
 
-type Place = Pick<SavedPaths, "directory" | "saved">;
+type SavedLocation = Pick<SavedPaths, "directory" | "saved">;
 
 const MEMORY = /^memory(?:-\w+)?$/;
 
 /** Commits the saved state: from here on it is the state of the guest. */
-export async function keepSaved(paths: Place, facts: SavedFacts): Promise<void> {
+export async function keepSaved(paths: SavedLocation, facts: SavedFacts): Promise<void> {
   await faultPoint("hibernate.saved");
   const whole: Saved = { format: FORMAT, ...facts };
   if (!Value.Check(saved, whole)) throw new Error("the guest's record is incomplete");
@@ -72,7 +72,7 @@ export async function keepSaved(paths: Place, facts: SavedFacts): Promise<void> 
 }
 
 /** Invalidates saved state that is obsolete, or was never whole. Its memory is removed afterwards: that takes a while. */
-export async function forgetSaved(paths: Place): Promise<void> {
+export async function forgetSaved(paths: SavedLocation): Promise<void> {
   if (isSaved(paths)) {
     await rm(paths.saved);
     await synced(paths.directory);
@@ -111,19 +111,19 @@ function unlessGone(look: () => string[]): string[] {
   }
 }
 
-export function isSaved(paths: Place): boolean {
+export function isSaved(paths: SavedLocation): boolean {
   return existsSync(paths.saved);
 }
 
 /** Throws if it is absent, or has another format. */
-export async function readSaved(paths: Place): Promise<Saved> {
+export async function readSaved(paths: SavedLocation): Promise<Saved> {
   const value: unknown = JSON.parse(await readFile(paths.saved, "utf8"));
   if (!Value.Check(saved, value)) throw new Error("the saved state has a format that this roomd does not know");
   return value;
 }
 
 /** Over a snapshot's own content: its memory, and the top layer of its disk with the reference to its backing file. */
-export async function digestSaved(paths: Place): Promise<string> {
+export async function digestSaved(paths: SavedLocation): Promise<string> {
   const { disk, memory } = await readSaved(paths);
   const hash = createHash("sha256");
   for (const name of [disk, memory]) {

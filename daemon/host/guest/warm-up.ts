@@ -29,10 +29,10 @@ const STAND_IN_CID = 10_000;
 /** Of the stand-in drive: read-only. */
 const READ_ONLY = 0o555;
 
-type Parts = Launched["parts"];
+type WarmUpParts = Launched["parts"];
 
 /** Resolves once the machine is paused, soon after `signal` is aborted. Throws if it is unusable. */
-export async function warmUp(parts: Parts, signal: AbortSignal): Promise<void> {
+export async function warmUp(parts: WarmUpParts, signal: AbortSignal): Promise<void> {
   const { machine, plan, host } = parts;
   const wanted = Promise.withResolvers<"devices">();
   const rehearsed = Promise.withResolvers<"over">();
@@ -62,7 +62,7 @@ export async function warmUp(parts: Parts, signal: AbortSignal): Promise<void> {
 
 /** Works without devices that fail to appear; plugged ones have to be unplugged again, or the machine is unusable. */
 async function rehearseWithDevices(
-  { plan, host: on, machine, record }: Parts,
+  { plan, host: on, machine, record }: WarmUpParts,
   rehearsed: Promise<unknown>,
   inTime: (work: Promise<unknown>) => Promise<unknown>,
 ): Promise<void> {

@@ -49,13 +49,13 @@ export async function makeLayer(
   await synced(path);
 }
 
-interface Place {
+interface LayerPaths {
   directory: string;
   base: string;
 }
 
 /** Links to a disk's layers, and to its base, in another directory. A repeated call links missing ones. */
-export async function linkLayers(from: Place, layers: readonly string[], to: Place): Promise<void> {
+export async function linkLayers(from: LayerPaths, layers: readonly string[], to: LayerPaths): Promise<void> {
   await linkBase(baseIn(from.base), to.base);
   for (const name of layers) await linkTo(join(from.directory, name), join(to.directory, name));
   await synced(to.base);
@@ -63,8 +63,8 @@ export async function linkLayers(from: Place, layers: readonly string[], to: Pla
 
 /** A disk in `to` over that of a snapshot; returns its name, which `id` gives and no layer had before. */
 export async function layOverSnapshot(
-  { from, layers }: { from: Place; layers: readonly string[] },
-  to: Place,
+  { from, layers }: { from: LayerPaths; layers: readonly string[] },
+  to: LayerPaths,
   id: string,
   uid: number,
 ): Promise<string> {

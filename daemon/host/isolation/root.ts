@@ -22,7 +22,7 @@ export interface OwnRoot {
 }
 
 /** Directories that a QEMU sees besides the host's programs. */
-export interface Seen {
+export interface VisibleDirectories {
   readOnly: readonly string[];
   writable: readonly string[];
 }
@@ -41,7 +41,11 @@ const WRITABLE = "bind,nosuid,nodev,noexec";
 const DEVICE = "bind,nosuid,noexec";
 
 /** Makes the directories and the table. Again does the same. */
-export async function makeOwnRoot({ directory, table }: OwnRoot, program: string, seen: Seen): Promise<void> {
+export async function makeOwnRoot(
+  { directory, table }: OwnRoot,
+  program: string,
+  seen: VisibleDirectories,
+): Promise<void> {
   await openDirectory(directory, dirname(directory));
   for (const name of ["old", "proc"]) await openDirectory(join(directory, name), directory);
   const mounts = [[directory, directory, READ_ONLY]];

@@ -149,7 +149,7 @@ export async function readConsole(
 
 const NOTHING = Buffer.alloc(0);
 
-interface Part {
+interface LogPart {
   /** Byte offset of the first byte. */
   begin: number;
   bytes: Buffer;
@@ -214,7 +214,7 @@ function segmentsOf(directory: string): Segment[] {
 }
 
 /** From an offset on; of a log that has less, from its end on. */
-async function readFrom(directory: string, after: number, most: number): Promise<Part> {
+async function readFrom(directory: string, after: number, most: number): Promise<LogPart> {
   // Opened in the same turn as the directory is read: a segment that is dropped in between is still read.
   const segments = segmentsOf(directory).map((segment) => ({
     ...segment,

@@ -1,6 +1,6 @@
 /** The thread that notes and restores the holes of one guest's memory: if that is scattered it takes a while. */
 import { nextData, nextHole, punchHole } from "../files/libc.ts";
-import type { Ordered, Told } from "./memory-holes.ts";
+import type { HolesReport, Ordered } from "./memory-holes.ts";
 
 declare const self: Worker;
 
@@ -40,7 +40,7 @@ function holesOf(file: number): Hole[] {
   return holes;
 }
 
-function tried(work: () => void): Told {
+function tried(work: () => void): HolesReport {
   try {
     work();
     return null;

@@ -18,7 +18,7 @@ const MEMORY_FILE = "/memfd:memory-backend-memfd (deleted)";
 export type Ordered = { does: "note"; files: readonly number[] } | { does: "restore" };
 
 /** Why it could not; null when it is done. */
-export type Told = string | null;
+export type HolesReport = string | null;
 
 export class MemoryHoles implements Disposable {
   readonly #files: readonly number[];
@@ -57,8 +57,8 @@ export class MemoryHoles implements Disposable {
   }
 
   async #order(order: Ordered): Promise<void> {
-    const told = Promise.withResolvers<Told>();
-    this.#thread.onmessage = ({ data }: MessageEvent<Told>) => told.resolve(data);
+    const told = Promise.withResolvers<HolesReport>();
+    this.#thread.onmessage = ({ data }: MessageEvent<HolesReport>) => told.resolve(data);
     this.#thread.postMessage(order);
     const why = await Promise.race([told.promise, this.#ended.promise]);
     if (why !== null) throw new Error(why);

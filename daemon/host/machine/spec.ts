@@ -1,7 +1,7 @@
 /** Specification of a virtual machine, as plain data. argv.ts turns it into QEMU's command line. */
 
 import type { Identity } from "../isolation/ids.ts";
-import type { OwnRoot, Seen } from "../isolation/root.ts";
+import type { OwnRoot, VisibleDirectories } from "../isolation/root.ts";
 
 export type Acceleration = "kvm" | "tcg";
 
@@ -39,7 +39,7 @@ export interface MachineSpec {
   /** QEMU's user; null: as ourselves. */
   user: Identity | null;
   /** Root file system of QEMU; null: the host's, with the rights of its user. */
-  root: (OwnRoot & Seen) | null;
+  root: (OwnRoot & VisibleDirectories) | null;
   /** Device for a guest's vsock: the kernel's, opened by us, since it is root's; null for vhost-user. */
   vsock_file: string | null;
   /** Whether it starts by loading a snapshot. */

@@ -7,7 +7,7 @@ import { State, Trouble } from "../components/parts.tsx";
 import { countText, sizeText, visible } from "../components/text.tsx";
 import { get, part, pathOf } from "../data/api.ts";
 import { bytesOf } from "../data/bytes.ts";
-import { type Following, follow, type Over, type Told } from "../data/follow.ts";
+import { type Following, follow, type Over, type StreamLine } from "../data/follow.ts";
 import { MAX_LINES, Output, type Stream } from "./output.ts";
 
 const WORDS: Record<Following, readonly [look: "busy" | "live" | "wait" | "quiet", word: string]> = {
@@ -25,7 +25,7 @@ export function CommandOutput({ path, execId }: { path: string; execId: string }
   const output = useRef(new Output());
   const version = useSignal(0);
   const state = useSignal<Following>("connecting");
-  const end = useSignal<Told | null>(null);
+  const end = useSignal<StreamLine | null>(null);
   const over = useSignal<Over | null>(null);
   useEffect(() => {
     const left = new AbortController();
@@ -120,7 +120,7 @@ export function CommandOutput({ path, execId }: { path: string; execId: string }
   );
 }
 
-function endWords({ exit_code, signal, timed_out, oom }: Told): string {
+function endWords({ exit_code, signal, timed_out, oom }: StreamLine): string {
   if (timed_out === true) return "It was ended because its time was over (timeout_ms).";
   const memory = oom === true ? " The sandbox ran out of memory." : "";
   if (typeof signal === "string") return `It was ended by ${visible(signal)}.${memory}`;

@@ -7,19 +7,19 @@ import { get, Refused } from "../data/api.ts";
 import { listen, liveState, whenOpen } from "../data/live.ts";
 import { turn } from "../data/yield.ts";
 import { apiQuery, type Filters, fits } from "./filters.ts";
-import { type Kept, NONE, withHeard, withMissed, withOlder } from "./tail.ts";
+import { NONE, type TailRecords, withHeard, withMissed, withOlder } from "./tail.ts";
 
 const PAGE = 500;
 const PATH = "/v1/orgs/self/audit";
 
-interface Known extends Kept {
+interface KnownRecords extends TailRecords {
   key: string;
   /** Start of the next page; undefined: no answer yet; null: there are no more pages. */
   cursor: string | null | undefined;
   problem: Problem | null;
 }
 
-export interface Records extends Known {
+export interface Records extends KnownRecords {
   /** Requests the next page, unless a request is in flight. */
   more(): void;
   /** Reports whether the newest record is visible. */
@@ -28,7 +28,7 @@ export interface Records extends Known {
 
 /** `key` names the filters: others are another list. */
 export function useRecords(key: string, filters: Filters): Records {
-  const state: Signal<Known> = useSignal({ ...NONE, key, cursor: undefined, problem: null });
+  const state: Signal<KnownRecords> = useSignal({ ...NONE, key, cursor: undefined, problem: null });
   const isAtTop = useRef(true);
   const more = useRef(() => {});
   useEffect(() => {
@@ -38,7 +38,7 @@ export function useRecords(key: string, filters: Filters): Records {
     /** Some were missed while a page was on its way. */
     let isFirstOld = false;
     isAtTop.current = true;
-    const set = (changes: Partial<Known>) => {
+    const set = (changes: Partial<KnownRecords>) => {
       if (!signal.aborted) state.value = { ...state.peek(), ...changes };
     };
     const page = async (cursor?: string | null) => {

@@ -4,7 +4,7 @@ import type { AuditRecord } from "../../../shared/api/audit.ts";
 /** More are not kept: by then it is filters that are wanted, or the export. */
 export const MAX_RECORDS = 50_000;
 
-export interface Kept {
+export interface TailRecords {
   /** The newest first. */
   shown: readonly AuditRecord[];
   /** Received while the user looked at older ones; the newest first. */
@@ -13,10 +13,10 @@ export interface Kept {
   isCut: boolean;
 }
 
-export const NONE: Kept = { shown: [], fresh: [], isCut: false };
+export const NONE: TailRecords = { shown: [], fresh: [], isCut: false };
 
 /** `heard` has the newest last. At the top they are shown immediately, otherwise they wait. */
-export function withHeard(kept: Kept, heard: readonly AuditRecord[], isAtTop: boolean): Kept {
+export function withHeard(kept: TailRecords, heard: readonly AuditRecord[], isAtTop: boolean): TailRecords {
   const last = kept.fresh[0]?.seq ?? kept.shown[0]?.seq ?? 0;
   const newer = heard.filter(({ seq }) => seq > last).reverse();
   const fresh = [...newer, ...kept.fresh];
@@ -25,7 +25,7 @@ export function withHeard(kept: Kept, heard: readonly AuditRecord[], isAtTop: bo
 }
 
 /** A loaded page, which is older than all shown records. */
-export function withOlder(kept: Kept, page: readonly AuditRecord[]): Kept {
+export function withOlder(kept: TailRecords, page: readonly AuditRecord[]): TailRecords {
   const oldest = kept.shown.at(-1)?.seq ?? Number.POSITIVE_INFINITY;
   return cut({ ...kept, shown: [...kept.shown, ...page.filter(({ seq }) => seq < oldest)] });
 }
@@ -34,13 +34,13 @@ export function withOlder(kept: Kept, page: readonly AuditRecord[]): Kept {
  * The first page, reloaded since some records were missed. If it does not reach the shown ones, it replaces them, and null is returned: the
  * pages after it have to be loaded, too.
  */
-export function withMissed(kept: Kept, page: readonly AuditRecord[], isAtTop: boolean): Kept | null {
+export function withMissed(kept: TailRecords, page: readonly AuditRecord[], isAtTop: boolean): TailRecords | null {
   const last = kept.fresh[0]?.seq ?? kept.shown[0]?.seq ?? 0;
   const reaches = (page.at(-1)?.seq ?? 0) <= last;
   return reaches ? withHeard(kept, page.toReversed(), isAtTop) : null;
 }
 
-function cut(kept: Kept): Kept {
+function cut(kept: TailRecords): TailRecords {
   if (kept.shown.length <= MAX_RECORDS && kept.fresh.length <= MAX_RECORDS) return kept;
   return {
     shown: kept.shown.slice(0, MAX_RECORDS),

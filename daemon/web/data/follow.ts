@@ -15,7 +15,7 @@ export type Following = "connecting" | "live" | "reconnecting" | "hidden" | "ove
 /** Why nothing more comes. */
 export type Over = { why: "end" } | { why: "refused"; problem: Problem } | { why: "error"; detail: string };
 
-export interface Told {
+export interface StreamLine {
   type: string;
   [field: string]: unknown;
 }
@@ -24,7 +24,7 @@ export interface Follower {
   /** The path to request, from the reached position on. */
   path(): string;
   /** Returns true if it is the last event. The next event waits for a returned promise. */
-  take(event: Told): boolean | Promise<boolean>;
+  take(event: StreamLine): boolean | Promise<boolean>;
   /** Whether a refusal, or an error of the stream, was handled, so that the request is retried. */
   heal?(code: string): Promise<boolean>;
   became(state: Following): void;
@@ -110,7 +110,7 @@ async function readOnce(
       let since = performance.now();
       for (const line of lines) {
         if (line === "") continue;
-        const event = JSON.parse(line) as Told;
+        const event = JSON.parse(line) as StreamLine;
         if (event.type === "error") {
           if (event.retryable === true || (await follower.heal?.(String(event.code)).catch(() => false))) return null;
           return { why: "error", detail: String(event.detail) };

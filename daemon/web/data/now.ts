@@ -5,7 +5,7 @@ import type { OutputOf } from "../../../shared/api/contract.ts";
 import type { roomNow } from "../../../shared/api/overview/live.ts";
 import type { RoomRecord } from "../../../shared/api/rooms.ts";
 import { part } from "./api.ts";
-import { follow, later, type Told } from "./follow.ts";
+import { follow, later, type StreamLine } from "./follow.ts";
 
 export type RoomNow = Extract<OutputOf<typeof roomNow>, { type: "now" }>;
 
@@ -31,7 +31,7 @@ export function useNow(room: Pick<RoomRecord, "room_id" | "room_uid" | "state"> 
 
 async function keepFollowing(roomId: string, left: AbortSignal): Promise<void> {
   const path = `/v1/rooms/${part(roomId)}/now`;
-  const take = (line: Told) => {
+  const take = (line: StreamLine) => {
     if (!left.aborted && line.type === "now") now.value = line as unknown as RoomNow;
     return false;
   };

@@ -5,15 +5,15 @@
 import { signal } from "@preact/signals";
 import { pathOf } from "../data/api.ts";
 
-export interface Place {
+export interface RouteLocation {
   path: string;
   query: URLSearchParams;
 }
 
-const at = ({ pathname: path, searchParams: query }: URL): Place => ({ path, query });
+const at = ({ pathname: path, searchParams: query }: URL): RouteLocation => ({ path, query });
 const here = () => at(new URL(location.href));
 
-export const place = signal<Place>(here());
+export const place = signal<RouteLocation>(here());
 
 const patterns: RegExp[] = [];
 

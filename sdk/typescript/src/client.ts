@@ -5,12 +5,12 @@ import { ConnectionError, UsageError } from "./errors.ts";
 import { OPERATIONS, type OperationRow, type Operations } from "./generated/operations.ts";
 import { type EventOptions, follow, type StreamEvent } from "./stream.ts";
 import {
-  type Answer,
   bytesOf,
   type CallOptions,
   type FileBody,
   parsed,
   partsOf,
+  type RawResponse,
   type Retry,
   Transport,
 } from "./transport.ts";
@@ -169,7 +169,7 @@ export class Client {
     const { answer } = OPERATIONS[name];
     if (answer !== "json" && answer !== "text")
       throw new UsageError(`${name} answers ${answer}: use ${OTHER_CALLS[answer]}.`);
-    const read = async (answered: Answer) => {
+    const read = async (answered: RawResponse) => {
       const text = (await bytesOf(answered)).toString();
       const value = (answer === "json" ? this.#json(answered, text) : text) as Result<Name>;
       return { value, text, status: answered.status };
@@ -235,7 +235,7 @@ export class Client {
     input: object,
     { silentMs = DEFAULT_SILENT_MS, ...options }: DownloadOptions = {},
   ): Promise<Download> {
-    const read = (answer: Answer) => downloadOf(answer, silentMs, options.signal);
+    const read = (answer: RawResponse) => downloadOf(answer, silentMs, options.signal);
     return this.#transport.send(this.#file(name, input), read, options);
   }
 
@@ -282,7 +282,7 @@ export class Client {
     return { ...sent, headers: { ...sent.headers, Accept: "*/*" } };
   }
 
-  #json(answer: Answer, text: string): unknown {
+  #json(answer: RawResponse, text: string): unknown {
     const { status, headers } = answer;
     const { url } = this;
     if (headers["content-type"]?.startsWith("application/json")) return parsed(text, answer, url);
@@ -357,7 +357,7 @@ function decodedLength(base64: unknown): number {
   return typeof base64 === "string" ? Buffer.byteLength(base64, "base64") : 0;
 }
 
-function downloadOf(answer: Answer, silentMs: number, signal?: AbortSignal): Download {
+function downloadOf(answer: RawResponse, silentMs: number, signal?: AbortSignal): Download {
   const { headers, body } = answer;
   const size = headers["content-length"];
   // A stream reacts to the signal only once it is read.

@@ -16,12 +16,12 @@ const AGENT = "main";
 /** By which the rooms are known that are ours. */
 const LABEL = { made_by: "computesdk" };
 
-interface Held {
+interface HeldSandbox {
   roomd: Roomd;
   sandbox: Sandbox;
 }
 
-export const roomd = defineProvider<Held, RoomdConfig>({
+export const roomd = defineProvider<HeldSandbox, RoomdConfig>({
   name: "roomd",
   methods: {
     sandbox: {
@@ -133,11 +133,11 @@ function serviceOf(config: RoomdConfig): Roomd {
   return known;
 }
 
-function heldOf(service: Roomd, roomId: string): Held {
+function heldOf(service: Roomd, roomId: string): HeldSandbox {
   return { roomd: service, sandbox: service.rooms.open(roomId).sandbox(AGENT) };
 }
 
-interface Wanted {
+interface ComputeOptions {
   templateId?: string;
   snapshotId?: string;
   envs?: Record<string, string>;
@@ -145,7 +145,10 @@ interface Wanted {
   signal?: AbortSignal;
 }
 
-function wantedOf(config: RoomdConfig, { templateId, snapshotId, envs, timeout, signal }: Wanted): SandboxOptions {
+function wantedOf(
+  config: RoomdConfig,
+  { templateId, snapshotId, envs, timeout, signal }: ComputeOptions,
+): SandboxOptions {
   const template = templateId ?? config.template;
   return {
     ...(template === undefined ? {} : { template }),
@@ -163,7 +166,7 @@ function labelsOf(metadata: Record<string, unknown> = {}): Record<string, string
   return Object.fromEntries(Object.entries(metadata).map(([name, value]) => [name, String(value)]));
 }
 
-async function run({ sandbox }: Held, command: string, options: RunCommandOptions): Promise<CommandResult> {
+async function run({ sandbox }: HeldSandbox, command: string, options: RunCommandOptions): Promise<CommandResult> {
   const { cwd, env, timeout, background, onStdout, onStderr } = options;
   const wanted: CommandOptions = {
     ...(cwd === undefined ? {} : { cwd }),

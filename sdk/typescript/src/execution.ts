@@ -267,7 +267,7 @@ export class Execution {
     > = {},
   ): Promise<CommandResult> {
     const most = options.maxOutputBytes ?? DEFAULT_OUTPUT_BYTES;
-    const kept = { stdout: new Kept(most), stderr: new Kept(most) };
+    const kept = { stdout: new OutputHead(most), stderr: new OutputHead(most) };
     const heard = { stdout: new TextDecoder(), stderr: new TextDecoder() };
     const told = { stdout: options.onStdout, stderr: options.onStderr };
     const output = this.output(options);
@@ -362,7 +362,7 @@ export class Execution {
 }
 
 /** The beginning of the output. */
-class Kept {
+class OutputHead {
   truncated = false;
   readonly #parts: Uint8Array[] = [];
   #left: number;
@@ -388,7 +388,7 @@ function checkCommandOptions(method: string, options: CommandOptions): void {
   checkOptions(method, options, COMMAND_OPTIONS, COMMAND_SPELLINGS);
 }
 
-function resultOf(execId: string, exit: CommandEnd, kept: Record<"stdout" | "stderr", Kept>): CommandResult {
+function resultOf(execId: string, exit: CommandEnd, kept: Record<"stdout" | "stderr", OutputHead>): CommandResult {
   const stdoutBytes = kept.stdout.bytes();
   const stderrBytes = kept.stderr.bytes();
   return {

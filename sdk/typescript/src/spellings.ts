@@ -93,7 +93,7 @@ export abstract class SandboxMembers {
   declare readonly extendTimeout: UseInstead<"sandbox.setTimeout(ms), which counts from now">;
 }
 
-/** The alternatives in the types of `Named`. */
+/** The alternatives in the types of `NamedOperation`. */
 type Alternatives<Named> = {
   [Name in keyof Named]-?: Exclude<Named[Name], undefined> extends UseInstead<infer Text> ? Text : never;
 };

@@ -3,7 +3,15 @@
  * stream never counts as ended.
  */
 import { ConnectionError, type ErrorEvent, ProblemError, StreamError, TimeoutError } from "./errors.ts";
-import { type Answer, type CallOptions, delay, isMoving, isNoConnection, partsOf, type Retry } from "./transport.ts";
+import {
+  type CallOptions,
+  delay,
+  isMoving,
+  isNoConnection,
+  partsOf,
+  type RawResponse,
+  type Retry,
+} from "./transport.ts";
 
 /** The service sends something every 15 s. */
 const SILENT_MS = 45_000;
@@ -29,7 +37,7 @@ export interface EventOptions extends Pick<CallOptions, "signal" | "retry"> {
 
 export interface Following<Event, Place> extends Omit<EventOptions, "waitMs" | "timeoutMs"> {
   /** Opens the stream after this position; undefined: at the caller's start. Throws a TimeoutError after `timeoutMs`, if given. */
-  open(after: Place | undefined, timeoutMs: number | undefined): Promise<Answer>;
+  open(after: Place | undefined, timeoutMs: number | undefined): Promise<RawResponse>;
   /** The position of an event; undefined if it has none. */
   placeOf(event: Event): Place | undefined;
   /** Whether nothing follows this event. */
@@ -107,7 +115,7 @@ function mayComeBack(error: unknown): boolean {
 }
 
 /** The events of one answer. Throws ConnectionError when it is cut, or nothing comes for too long. */
-async function* eventsOf<Event>(answer: Answer, signal?: AbortSignal): AsyncGenerator<Event> {
+async function* eventsOf<Event>(answer: RawResponse, signal?: AbortSignal): AsyncGenerator<Event> {
   const decoder = new TextDecoder();
   let rest = "";
   for await (const part of partsOf(answer, SILENT_MS, signal)) {

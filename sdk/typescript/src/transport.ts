@@ -74,7 +74,7 @@ export function longestWaitOf({ waitMs, timeoutMs }: Pick<CallOptions, "waitMs" 
   return waitMs ?? timeoutMs;
 }
 
-interface Sent {
+interface SentRequest {
   method: string;
   /** With its query. */
   path: string;
@@ -84,7 +84,7 @@ interface Sent {
   answers?: readonly number[];
 }
 
-export interface Answer {
+export interface RawResponse {
   status: number;
   headers: IncomingMessage["headers"];
   body: IncomingMessage;
@@ -144,7 +144,12 @@ export class Transport {
    * Sends a call until it is answered, and a successful answer is read. `gone` is the result of a DELETE that an earlier attempt has
    * carried out, as far as that can be known. Throws the errors of errors.ts.
    */
-  async send<T>(sent: Sent, read: (answer: Answer) => T | Promise<T>, options: CallOptions = {}, gone?: T): Promise<T> {
+  async send<T>(
+    sent: SentRequest,
+    read: (answer: RawResponse) => T | Promise<T>,
+    options: CallOptions = {},
+    gone?: T,
+  ): Promise<T> {
     const deadline = performance.now() + (longestWaitOf(options) ?? DEFAULT_TIMEOUT_MS);
     const tries = new Tries(sent, options.retry ?? this.connection.retry);
     let key = options.idempotencyKey ?? randomUUID();
@@ -165,10 +170,10 @@ export class Transport {
   }
 
   async #try<T>(
-    sent: Sent,
+    sent: SentRequest,
     key: string,
     deadline: number,
-    read: (answer: Answer) => T | Promise<T>,
+    read: (answer: RawResponse) => T | Promise<T>,
     options: CallOptions,
   ): Promise<{ value: T } | Failed> {
     const apiKey = await this.#key();
@@ -204,11 +209,11 @@ export class Transport {
 
   /** Resolves with the beginning of an answer, whatever it is. */
   #once(
-    sent: Sent,
+    sent: SentRequest,
     { key, apiKey }: { key: string; apiKey: string | null },
     signal: AbortSignal,
     headers: Record<string, string> = {},
-  ): Promise<Answer> {
+  ): Promise<RawResponse> {
     const { connection } = this;
     const traceparent = traceparentOf(connection.traceparent);
     return new Promise((resolve, reject) => {
@@ -254,24 +259,24 @@ export class Transport {
  * Knowledge about a failed attempt: none; an earlier attempt is still in progress; this one was rejected before processing; nothing was
  * done, and this answer is stored under its key.
  */
-type Known = "lost" | "running" | "turned_away" | "refused";
+type FailureKind = "lost" | "running" | "turned_away" | "refused";
 
 interface Failed {
   error: Error;
   /** Whether another try may succeed. */
   isWorthIt: boolean;
-  known: Known;
+  known: FailureKind;
   afterMs?: number;
 }
 
-function knownOf({ status, code }: Problem): Known {
+function knownOf({ status, code }: Problem): FailureKind {
   if (status >= 500) return "lost";
   if (code === "idempotency_in_progress") return "running";
   // The rate limit is checked before the key.
   return code === "rate_limited" ? "turned_away" : "refused";
 }
 
-async function failedBy(answer: Answer, url: string): Promise<Failed> {
+async function failedBy(answer: RawResponse, url: string): Promise<Failed> {
   const { status, headers } = answer;
   const problem = await problemOf(answer, url);
   const pause = retryAfterOf(answer);
@@ -304,7 +309,7 @@ class Tries {
   /** Whether a proxy gave one up, which it may have passed on before. */
   #wasPassedOn = false;
 
-  constructor({ method, body }: Sent, retry: Retry) {
+  constructor({ method, body }: SentRequest, retry: Retry) {
     this.#retry = retry;
     this.#isRepeatable = !isStream(body);
     this.#isSafe = method === "GET" || method === "POST";
@@ -391,10 +396,10 @@ async function* sourced(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
 const isStream = (body: FileBody | null) =>
   body !== null && typeof body !== "string" && !(body instanceof Uint8Array) && !(body instanceof Blob);
 
-const isJson = ({ headers }: Answer) => headers["content-type"]?.startsWith("application/json") === true;
+const isJson = ({ headers }: RawResponse) => headers["content-type"]?.startsWith("application/json") === true;
 
 /** All of an answer's body. Throws ConnectionError when it ends early, or is longer than it may be. */
-export async function bytesOf({ body }: Answer, most = Number.POSITIVE_INFINITY): Promise<Buffer> {
+export async function bytesOf({ body }: RawResponse, most = Number.POSITIVE_INFINITY): Promise<Buffer> {
   const parts: Buffer[] = [];
   let left = most;
   try {
@@ -414,7 +419,11 @@ export async function bytesOf({ body }: Answer, most = Number.POSITIVE_INFINITY)
  * The body of an answer as it arrives. The reader may take any time; the sender may be silent for `silentMs` at most. Throws
  * ConnectionError if the body ends early, and the signal's reason.
  */
-export async function* partsOf({ body }: Answer, silentMs: number, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
+export async function* partsOf(
+  { body }: RawResponse,
+  silentMs: number,
+  signal?: AbortSignal,
+): AsyncGenerator<Uint8Array> {
   const parts = body[Symbol.asyncIterator]();
   const stop = () => void body.destroy();
   signal?.addEventListener("abort", stop, { once: true });
@@ -440,7 +449,7 @@ export async function* partsOf({ body }: Answer, silentMs: number, signal?: Abor
 }
 
 /** The problem that the service returned; null if the answer is not the service's. */
-async function problemOf(answer: Answer, url: string): Promise<Problem | null> {
+async function problemOf(answer: RawResponse, url: string): Promise<Problem | null> {
   if (answer.headers["content-type"]?.startsWith("application/problem+json") !== true) {
     answer.body.destroy();
     return null;
@@ -449,7 +458,7 @@ async function problemOf(answer: Answer, url: string): Promise<Problem | null> {
 }
 
 /** JSON of an answer. Throws ConnectionError if it is invalid. */
-export function parsed(text: string, { status }: Answer, url: string): unknown {
+export function parsed(text: string, { status }: RawResponse, url: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
@@ -458,7 +467,7 @@ export function parsed(text: string, { status }: Answer, url: string): unknown {
   }
 }
 
-function retryAfterOf({ headers }: Answer): { afterMs?: number } {
+function retryAfterOf({ headers }: RawResponse): { afterMs?: number } {
   const seconds = Number(headers["retry-after"]);
   return Number.isFinite(seconds) && headers["retry-after"] !== undefined ? { afterMs: seconds * 1000 } : {};
 }

@@ -8,7 +8,7 @@ import { Elsewhere } from "../../../daemon/cluster/elsewhere.ts";
 import type { Member, MembershipLock } from "../../../daemon/cluster/membership-lock.ts";
 import { type Cluster, makePostgres } from "../../../daemon/cluster/postgres.ts";
 import type { OpenSession } from "../../../daemon/cluster/session.ts";
-import { type Held, makeHeld } from "../../../daemon/compose/held.ts";
+import { type HeldResources, makeHeld } from "../../../daemon/compose/held.ts";
 import { CallStats } from "../../../daemon/core/call/call-stats.ts";
 import { InFlightCalls } from "../../../daemon/core/call/in-flight-calls.ts";
 import type { Bound, Caller, KeyCall } from "../../../daemon/core/call/operation.ts";
@@ -104,7 +104,7 @@ export class Daemon {
   readonly cluster: Cluster;
   readonly #finder: ReturnType<typeof makeRoomFinder>;
   readonly #quota: ReturnType<typeof makeQuota>;
-  readonly #held: Held;
+  readonly #held: HeldResources;
   readonly #calls = new InFlightCalls();
   readonly #rooms: MoveDeps;
   readonly #paused = new Map<RoomUid, ServiceError>();

@@ -2,7 +2,7 @@
  * PostgreSQL as the daemon's statements see it: committed states that never change, transactions at READ COMMITTED over them, locks of rows,
  * timeouts of sessions, notifications. The statements are in statements.ts; a test compares them with a server.
  */
-import type { Answer } from "../../../daemon/cluster/session.ts";
+import type { QueryResult } from "../../../daemon/cluster/session.ts";
 import { ServerError, type State, Transaction, View } from "./state.ts";
 import { type Steps, statementOf } from "./statements.ts";
 import type { World } from "./world.ts";
@@ -17,7 +17,7 @@ export interface Recorded {
   /** Whether it waited for a lock: its snapshot is of before. */
   waited: boolean;
   /** Null: the session has ended without an answer. */
-  answer: Answer | { code: string } | null;
+  answer: QueryResult | { code: string } | null;
 }
 
 interface Waiting {
@@ -148,11 +148,11 @@ export class ServerSession {
     if (error) this.#events.over(error);
   }
 
-  run(text: string, values: readonly unknown[], answered: (answer: Answer | Error) => void): void {
+  run(text: string, values: readonly unknown[], answered: (answer: QueryResult | Error) => void): void {
     if (this.#isOver) return;
     this.#stopIdle();
     this.hasWaited = false;
-    const done = (answer: Answer | Error) => {
+    const done = (answer: QueryResult | Error) => {
       if (this.#isOver) return;
       this.#record(text, values, answer);
       if (this.#transaction && this.#idleMs > 0) {
@@ -170,24 +170,24 @@ export class ServerSession {
     else this.#statement(asked, values, done);
   }
 
-  #rollback(done: (answer: Answer) => void): void {
+  #rollback(done: (answer: QueryResult) => void): void {
     this.#transaction = null;
     done({ command: "ROLLBACK", rows: [] });
     this.#forget();
   }
 
-  #listen(asked: string, done: (answer: Answer) => void): void {
+  #listen(asked: string, done: (answer: QueryResult) => void): void {
     this.#listens.add(/"(.*)"/.exec(asked)?.[1] ?? "");
     done({ command: "LISTEN", rows: [] });
   }
 
-  #record(text: string, values: readonly unknown[], answer: Answer | Error | null): void {
+  #record(text: string, values: readonly unknown[], answer: QueryResult | Error | null): void {
     const nowMs = this.#transaction?.startedAtMs ?? this.#server.wallMs;
     const told = answer instanceof Error ? { code: (answer as ServerError).code } : answer;
     this.#server.recorded?.push({ session: this.#number, text, values, nowMs, waited: this.hasWaited, answer: told });
   }
 
-  #begin(asked: string, done: (answer: Answer) => void): void {
+  #begin(asked: string, done: (answer: QueryResult) => void): void {
     const setting = (name: string) => Number(new RegExp(`SET LOCAL ${name} = (\\d+)`).exec(asked)?.[1] ?? 0);
     this.#statementMs = setting("statement_timeout");
     this.#idleMs = setting("idle_in_transaction_session_timeout");
@@ -195,7 +195,7 @@ export class ServerSession {
     done({ command: "SELECT", rows: [] });
   }
 
-  #commit(done: (answer: Answer) => void): void {
+  #commit(done: (answer: QueryResult) => void): void {
     const transaction = this.#transaction;
     const end = () => this.end(new ServerError("FATAL", "57P01", "the session is terminated"));
     const fault = transaction?.hasWritten ? this.#server.commitFault() : null;
@@ -211,7 +211,7 @@ export class ServerSession {
     this.#forget();
   }
 
-  #statement(asked: string, values: readonly unknown[], done: (answer: Answer | Error) => void): void {
+  #statement(asked: string, values: readonly unknown[], done: (answer: QueryResult | Error) => void): void {
     const transaction = this.#transaction ?? new Transaction(this.#server.wallMs);
     if (transaction.hasFailed) {
       done(new ServerError("ERROR", "25P02", "the transaction is aborted"));
@@ -219,7 +219,7 @@ export class ServerSession {
     }
     let isDone = false;
     let stopTimeout = () => {};
-    const finish = (answer: Answer | Error) => {
+    const finish = (answer: QueryResult | Error) => {
       if (isDone) return;
       isDone = true;
       stopTimeout();

@@ -1,5 +1,5 @@
 /** A daemon's sessions with the simulated PostgreSQL, as its driver has them with a server. */
-import type { Answer, OpenSession, Session } from "../../../daemon/cluster/session.ts";
+import type { OpenSession, QueryResult, Session } from "../../../daemon/cluster/session.ts";
 import type { Network } from "./network.ts";
 import { type PostgresModel, ServerSession } from "./postgres.ts";
 import type { Process, World } from "./world.ts";
@@ -9,7 +9,7 @@ export const DATABASE = "postgres";
 const GONE_MS = 20_000;
 
 interface Asked {
-  settle(answer: Answer | Error): void;
+  settle(answer: QueryResult | Error): void;
 }
 
 /** How the daemon of a host opens sessions. */
@@ -65,7 +65,7 @@ export function openingOf(
     });
     opened.catch(() => {});
     const ask = (text: string, values: readonly unknown[]) =>
-      new Promise<Answer>((resolve, reject) => {
+      new Promise<QueryResult>((resolve, reject) => {
         if (isOver) return reject(new Error("Client was closed and is not queryable"));
         const each: Asked = {
           settle: (answer) => (answer instanceof Error ? reject(answer) : resolve(answer)),

@@ -2,19 +2,19 @@
  * The statements of daemon/cluster as the model of PostgreSQL carries them out. Each yields the locks that it waits for, and returns its
  * answer. A statement that is not here fails: add it, and the test that compares the model with a server shows whether it is the same.
  */
-import type { Answer } from "../../../daemon/cluster/session.ts";
+import type { QueryResult } from "../../../daemon/cluster/session.ts";
 import { type Row, ServerError, type View } from "./state.ts";
 
-export type Steps = Generator<string, Answer>;
+export type Steps = Generator<string, QueryResult>;
 /** A statement that waits for nothing returns its answer. */
-type Statement = (view: View, values: readonly unknown[], text: string) => Steps | Answer;
+type Statement = (view: View, values: readonly unknown[], text: string) => Steps | QueryResult;
 
 const CLUSTER = "cluster";
 const leaseLock = (hostId: unknown) => `lease ${hostId}`;
 const FORGET_MS = 7 * 86_400_000;
 
-const selected = (...rows: Record<string, unknown>[]): Answer => ({ command: "SELECT", rows });
-const done = (command: string, ...rows: Record<string, unknown>[]): Answer => ({ command, rows });
+const selected = (...rows: Record<string, unknown>[]): QueryResult => ({ command: "SELECT", rows });
+const done = (command: string, ...rows: Record<string, unknown>[]): QueryResult => ({ command, rows });
 
 interface Change extends Row {
   seq: number;
@@ -146,7 +146,7 @@ function* beat(view: View, values: readonly unknown[], text: string): Steps {
 const byText = (a: string, b: string) => (a === b ? 0 : a < b ? -1 : 1);
 const textOf = (row: Row | null) => row && JSON.stringify(row);
 
-function headOf(view: View, [seq, change_id, cluster_id]: readonly unknown[]): Answer {
+function headOf(view: View, [seq, change_id, cluster_id]: readonly unknown[]): QueryResult {
   const cluster = clusterOf(view);
   if (!cluster) return selected();
   const changes = changesOf(view);
@@ -157,7 +157,7 @@ function headOf(view: View, [seq, change_id, cluster_id]: readonly unknown[]): A
   });
 }
 
-function changesBetween(view: View, [after, upTo, host_id, most]: readonly unknown[]): Answer {
+function changesBetween(view: View, [after, upTo, host_id, most]: readonly unknown[]): QueryResult {
   const found = changesOf(view).filter(({ seq }) => seq > Number(after) && seq <= Number(upTo));
   return selected(
     ...found
@@ -168,7 +168,7 @@ function changesBetween(view: View, [after, upTo, host_id, most]: readonly unkno
 
 const byPosition = (a: SharedRow, b: SharedRow) => a.seq - b.seq || byText(a.tbl, b.tbl) || byText(a.key, b.key);
 
-function rowsBetween(view: View, [seq, tbl, key, upTo]: readonly unknown[], text: string): Answer {
+function rowsBetween(view: View, [seq, tbl, key, upTo]: readonly unknown[], text: string): QueryResult {
   const after = { seq: Number(seq), tbl: String(tbl), key: String(key), row: null };
   const found = rowsOf(view).filter((row) => byPosition(row, after) > 0 && row.seq <= Number(upTo));
   const page = found.sort(byPosition).slice(0, limitOf(text));
@@ -177,7 +177,7 @@ function rowsBetween(view: View, [seq, tbl, key, upTo]: readonly unknown[], text
 
 const limitOf = (text: string) => Number(/ LIMIT (\d+)/.exec(text)?.[1]);
 
-function pageOfTable(view: View, [tbl, after]: readonly unknown[], text: string): Answer {
+function pageOfTable(view: View, [tbl, after]: readonly unknown[], text: string): QueryResult {
   const found = rowsOf(view).filter((row) => row.tbl === tbl && byText(row.key, String(after)) > 0);
   const page = found.sort((a, b) => byText(a.key, b.key)).slice(0, limitOf(text));
   const rows = page.filter(({ row }) => row !== null);
@@ -187,13 +187,13 @@ function pageOfTable(view: View, [tbl, after]: readonly unknown[], text: string)
   });
 }
 
-function missingKeys(view: View, [tbl, keys]: readonly unknown[]): Answer {
+function missingKeys(view: View, [tbl, keys]: readonly unknown[]): QueryResult {
   const has = (key: string) => (view.get("rows", `${tbl} ${key}`) as SharedRow | undefined)?.row != null;
   const missing = (JSON.parse(String(keys)) as string[]).filter((key) => !has(key));
   return selected(...missing.map((key) => ({ key })));
 }
 
-function rowsNamed(view: View, [names]: readonly unknown[]): Answer {
+function rowsNamed(view: View, [names]: readonly unknown[]): QueryResult {
   const found = (JSON.parse(String(names)) as { tbl: string; key: string }[]).flatMap(({ tbl, key }) => {
     const row = (view.get("rows", `${tbl} ${key}`) as SharedRow | undefined)?.row ?? null;
     return row === null ? [] : [{ tbl, key, row: textOf(row) }];
@@ -201,13 +201,13 @@ function rowsNamed(view: View, [names]: readonly unknown[]): Answer {
   return selected(...found);
 }
 
-function orgsNamed(view: View, [given]: readonly unknown[]): Answer {
+function orgsNamed(view: View, [given]: readonly unknown[]): QueryResult {
   const names = new Set(JSON.parse(String(given)) as string[]);
   const found = rowsOf(view).flatMap(({ tbl, row }) => (tbl === "orgs" && row !== null ? [String(row.name)] : []));
   return selected(...found.filter((name) => names.has(name)).map((name) => ({ name })));
 }
 
-function whoFreed(view: View, [key]: readonly unknown[]): Answer {
+function whoFreed(view: View, [key]: readonly unknown[]): QueryResult {
   const placed = view.get("rows", `placements ${key}`) as SharedRow | undefined;
   const change = placed?.row === null ? changesOf(view).find(({ seq }) => seq === placed.seq) : undefined;
   if (!change) return selected();
@@ -216,7 +216,7 @@ function whoFreed(view: View, [key]: readonly unknown[]): Answer {
   return selected({ host_id: change.host_id, is_removal });
 }
 
-function forgetChanges(view: View, text: string): Answer {
+function forgetChanges(view: View, text: string): QueryResult {
   const last = clusterOf(view)?.seq ?? 0;
   const oldest = changesOf(view).filter(({ seq }) => seq < last);
   const old = oldest.slice(0, limitOf(text)).filter(({ at }) => at < nowOf(view) - FORGET_MS);
@@ -224,7 +224,7 @@ function forgetChanges(view: View, text: string): Answer {
   return selected({ count: old.length });
 }
 
-function forgetRows(view: View, text: string): Answer {
+function forgetRows(view: View, text: string): QueryResult {
   const oldest = changesOf(view)[0]?.seq ?? 0;
   const old = rowsOf(view).filter(({ row, seq }) => row === null && seq < oldest);
   const forgotten = old.slice(0, limitOf(text));
@@ -247,7 +247,7 @@ function callsIn(given: unknown): { name: string; call: Call }[] {
 }
 
 /** Returns the calls that were noted before, and notes the others. */
-function noteCalls(view: View, given: unknown, host_id: unknown): Answer {
+function noteCalls(view: View, given: unknown, host_id: unknown): QueryResult {
   const earlier: Row[] = [];
   for (const { name, call } of callsIn(given)) {
     const noted = view.get("done_calls", name);
@@ -257,7 +257,7 @@ function noteCalls(view: View, given: unknown, host_id: unknown): Answer {
   return selected(...earlier);
 }
 
-function forgetCalls(view: View, seconds: unknown): Answer {
+function forgetCalls(view: View, seconds: unknown): QueryResult {
   const old = view.all("done_calls").filter(([, { at }]) => Number(at) < nowOf(view) - Number(seconds) * 1000);
   for (const [name] of old) view.put("done_calls", name, null);
   return selected({ forgotten: old.length });

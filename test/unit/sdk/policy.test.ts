@@ -28,7 +28,7 @@ import {
   UnavailableError,
 } from "../../../sdk/typescript/src/index.ts";
 import { follow as goingOn } from "../../../sdk/typescript/src/stream.ts";
-import type { Answer } from "../../../sdk/typescript/src/transport.ts";
+import type { RawResponse } from "../../../sdk/typescript/src/transport.ts";
 import { type Asked, BROKEN, JSON_TYPE, lines, ok, problem, type Reply, ScriptedService } from "./scripted-service.ts";
 
 const SOON = { timeoutMs: 200 };
@@ -619,8 +619,8 @@ describe("a stream", () => {
         status: 200,
         headers: {},
         body: Object.assign(Readable.from([Buffer.from(lines(...events).text)]), { complete: true }),
-      }) as unknown as Answer;
-    const tries: (() => Answer)[] = [
+      }) as unknown as RawResponse;
+    const tries: (() => RawResponse)[] = [
       () => answered(out(1)),
       () => {
         throw new TimeoutError("The service has not answered in time.");
@@ -631,7 +631,7 @@ describe("a stream", () => {
     const events = goingOn<{ type: string; seq: number }, number>({
       open: async (_, timeoutMs) => {
         times.push(timeoutMs);
-        return tries.shift()?.() as Answer;
+        return tries.shift()?.() as RawResponse;
       },
       placeOf: ({ seq }) => seq,
       isLast: ({ type }) => type === "exit",

@@ -1,13 +1,20 @@
 /** Records that arrive while others are displayed: each once, in order, and none moves the text that a user reads. */
 import { expect, test } from "vitest";
-import { type Kept, MAX_RECORDS, NONE, withHeard, withMissed, withOlder } from "../../../daemon/web/audit/tail.ts";
+import {
+  MAX_RECORDS,
+  NONE,
+  type TailRecords,
+  withHeard,
+  withMissed,
+  withOlder,
+} from "../../../daemon/web/audit/tail.ts";
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 
 const record = (seq: number) => ({ seq }) as AuditRecord;
 /** From the newest on. */
 const down = (from: number, count: number) => Array.from({ length: count }, (_, n) => record(from - n));
-const seqs = ({ shown, fresh }: Kept) => [shown.map(({ seq }) => seq), fresh.map(({ seq }) => seq)];
-const kept = (from: number, count: number): Kept => ({ ...NONE, shown: down(from, count) });
+const seqs = ({ shown, fresh }: TailRecords) => [shown.map(({ seq }) => seq), fresh.map(({ seq }) => seq)];
+const kept = (from: number, count: number): TailRecords => ({ ...NONE, shown: down(from, count) });
 
 test("at the top a received record is shown immediately, and once", () => {
   const after = withHeard(kept(3, 3), [record(3), record(4), record(5)], true);

@@ -1,15 +1,15 @@
 /** A room's messages on a page: the newest first, older ones on demand, and the remaining ones if some were removed. */
 import { afterEach, expect, test, vi } from "vitest";
-import { Kept } from "../../../daemon/web/room/messages/kept.ts";
+import { MessageCache } from "../../../daemon/web/room/messages/kept.ts";
 
 afterEach(() => vi.unstubAllGlobals());
 
 const { signal } = new AbortController();
-const seqs = ({ all }: Kept) => all.value.map(({ seq }) => seq);
+const seqs = ({ all }: MessageCache) => all.value.map(({ seq }) => seq);
 const upTo = (last: number) => Array.from({ length: last }, (_, n) => n + 1);
 
 /** A room that retains these messages; up to `gone` only some remain. */
-function room(kept: readonly number[], gone = 0): Kept {
+function room(kept: readonly number[], gone = 0): MessageCache {
   vi.stubGlobal("fetch", async (path: string) => {
     const { pathname, searchParams } = new URL(path, "http://room");
     if (pathname.endsWith("/audit")) return Response.json({ items: [{ details: { seq: kept.at(-1) } }] });
@@ -22,7 +22,7 @@ function room(kept: readonly number[], gone = 0): Kept {
     const next_cursor = items.length < left.length ? "more" : null;
     return Response.json({ items, next_cursor, next_after: items.at(-1)?.seq ?? after });
   });
-  return new Kept("/v1/rooms/r");
+  return new MessageCache("/v1/rooms/r");
 }
 
 test("the newest are loaded, then older ones without a gap", async () => {

@@ -7,7 +7,7 @@ import { command } from "../../kit/command.ts";
 import { findPlace } from "../../kit/connection.ts";
 import { credentialsFile, forgetTokens, keepTokens } from "../../kit/credentials.ts";
 import { type JsonOption, printable, say, showValue } from "../../kit/output.ts";
-import { type Asked, COMMAND_LINE_ID, type Place, post } from "./token-endpoint.ts";
+import { COMMAND_LINE_ID, type DeviceAuthorization, post, type TokenEndpoint } from "./token-endpoint.ts";
 
 const DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
 
@@ -22,7 +22,7 @@ export function loginCommand(): Command {
   };
   return command("login [url]", about).action(async (url: string | undefined, options: JsonOption) => {
     const place = findPlace(url);
-    const asked = await post<Asked>(place, "/device_authorization", {
+    const asked = await post<DeviceAuthorization>(place, "/device_authorization", {
       client_id: COMMAND_LINE_ID,
       resource: place.url,
     });
@@ -41,7 +41,7 @@ export function loginCommand(): Command {
 }
 
 /** Throws CliError if a sign-in page belongs to another service: its user would approve a code that this service has requested there. */
-function requireOwn(uri: string, { url }: Place): void {
+function requireOwn(uri: string, { url }: TokenEndpoint): void {
   // On loopback the pages are at localhost, also if the command line uses an address.
   if (URL.canParse(uri) && new URL(peopleUrl(uri)).origin === new URL(peopleUrl(url)).origin) return;
   throw new CliError(
@@ -50,7 +50,7 @@ function requireOwn(uri: string, { url }: Place): void {
 }
 
 /** Polls at the interval that the service sets. Throws CliError. */
-async function letIn(place: Place, { device_code, interval, expires_in }: Asked): Promise<void> {
+async function letIn(place: TokenEndpoint, { device_code, interval, expires_in }: DeviceAuthorization): Promise<void> {
   const form = { grant_type: DEVICE_GRANT, client_id: COMMAND_LINE_ID, device_code };
   const end = performance.now() + expires_in * 1000;
   let pauseMs = interval * 1000;

@@ -49,9 +49,9 @@ export function sshConfigCommand(): Command {
     });
 }
 
-type Named = ReturnType<typeof sandboxWords>;
+type SandboxWords = ReturnType<typeof sandboxWords>;
 
-function onlySandbox(words: readonly string[]): Named {
+function onlySandbox(words: readonly string[]): SandboxWords {
   const named = sandboxWords(words);
   if (named.rest.length === 0) return named;
   throw new CliError("Name one sandbox: ROOM AGENT or ROOM/AGENT.", EXIT.usage);
@@ -63,7 +63,7 @@ export async function findGateway(): Promise<Gateway> {
 }
 
 /** Sandboxes that accept a login: running or asleep. Throws CliError if no sandbox does, or if two have one host name. */
-async function targetsOf(named: Named | null): Promise<SshTarget[]> {
+async function targetsOf(named: SandboxWords | null): Promise<SshTarget[]> {
   const found = await sandboxesOf(named);
   const targets = found.filter(({ state }) => !ENDED.has(state));
   if (targets.length === 0) throw new CliError(`There is no sandbox${named ? ` in ${named.room_id}` : ""}.`);
@@ -75,7 +75,7 @@ async function targetsOf(named: Named | null): Promise<SshTarget[]> {
 
 const ENDED: ReadonlySet<SandboxState> = new Set(["failed", "destroying", "destroyed"]);
 
-async function sandboxesOf(named: Named | null) {
+async function sandboxesOf(named: SandboxWords | null) {
   if (named === null) return await allItems((cursor) => call(orgSandboxList, { cursor }));
   const { room_id, agent } = named;
   if (agent === undefined) return await allItems((cursor) => call(sandboxList, { room_id, cursor }));
@@ -92,7 +92,7 @@ async function install(targets: readonly SshTarget[], gateway: Gateway, options:
   ]);
 }
 
-async function remove(named: Named | null, options: JsonOption): Promise<void> {
+async function remove(named: SandboxWords | null, options: JsonOption): Promise<void> {
   const end = named && `${named.agent ?? ""}@${named.room_id}`;
   const hosts = removeEntries((user) => end === null || (named?.agent ? user === end : user.endsWith(end)));
   await showValue({ hosts }, options, () => [`removed ${counted(hosts.length, "host")}`]);

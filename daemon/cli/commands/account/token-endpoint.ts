@@ -6,7 +6,7 @@ import { fetchFrom } from "../../kit/web.ts";
 /** Client id of the command line. */
 export const COMMAND_LINE_ID = "roomd";
 
-export interface Place {
+export interface TokenEndpoint {
   /** Without a slash at its end. */
   url: string;
   /** PEM of the certificates to trust instead of the system's; null for those. */
@@ -19,7 +19,7 @@ export interface Tokens {
   expires_in: number;
 }
 
-export interface Asked {
+export interface DeviceAuthorization {
   device_code: string;
   user_code: string;
   verification_uri: string;
@@ -28,16 +28,16 @@ export interface Asked {
   interval: number;
 }
 
-export type Answer<T> = { ok: true; body: T } | { ok: false; error: string; description: string };
+export type TokenReply<T> = { ok: true; body: T } | { ok: false; error: string; description: string };
 
 const ANSWER_MS = 30_000;
 
 /** Throws ConnectionError if there is no answer, CliError if the answer is not roomd's. */
 export async function post<T = Tokens>(
-  { url, ca }: Place,
+  { url, ca }: TokenEndpoint,
   path: string,
   form: Record<string, string>,
-): Promise<Answer<T>> {
+): Promise<TokenReply<T>> {
   let response: Response;
   try {
     response = await fetchFrom(ca, url + path, {

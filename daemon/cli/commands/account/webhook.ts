@@ -46,7 +46,7 @@ export function webhookCommand(setStatus: (status: number) => void): Command {
     .addCommand(test(setStatus));
 }
 
-interface Wanted extends JsonOption {
+interface WebhookOptions extends JsonOption {
   type?: string[];
   room?: string[];
 }
@@ -62,7 +62,7 @@ function create(): Command {
     .requiredOption("--type <type>", "prefix of the events' names, or * for all; repeatable", word)
     .option("--room <room>", "only events of this room; repeatable", word)
     .option("--disabled", "create it disabled")
-    .action(async (url: string, { type = [], room, disabled, json }: Wanted & { disabled?: boolean }) => {
+    .action(async (url: string, { type = [], room, disabled, json }: WebhookOptions & { disabled?: boolean }) => {
       const input = { org_id, url, types: type, room_ids: room, enabled: disabled ? false : undefined };
       await show(await call(webhookCreate, input), { json }, fieldLines);
     });
@@ -106,7 +106,7 @@ function get(): Command {
   });
 }
 
-interface UpdateOptions extends Wanted {
+interface UpdateOptions extends WebhookOptions {
   url?: string;
   allRooms?: boolean;
   enable?: boolean;

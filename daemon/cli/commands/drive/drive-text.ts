@@ -6,7 +6,7 @@ import { call, download } from "../../kit/client.ts";
 import { command } from "../../kit/command.ts";
 import { bytesText, type JsonOption, print, show, write } from "../../kit/output.ts";
 import { stdinBytes } from "../../kit/standard-input.ts";
-import { integer, type Place, place } from "../../kit/values.ts";
+import { type DrivePath, integer, place } from "../../kit/values.ts";
 
 interface ReadOptions extends JsonOption {
   offset?: number;
@@ -24,7 +24,7 @@ export function readCommand(): Command {
     .argument("<place>", "ROOM:/path", place)
     .option("--offset <bytes>", "the first byte (default: 0)", integer(0))
     .option("--length <bytes>", "how many bytes (default: 16 MiB)", integer(0))
-    .action(async (at: Place, { offset, length, json }: ReadOptions) => {
+    .action(async (at: DrivePath, { offset, length, json }: ReadOptions) => {
       const input = { ...at, offset, length };
       if (json) return await print(plainJson((await call(fsRead, { ...input, format: "json" })).text.trimEnd()));
       const { stream } = await download(fsRead, { ...input, format: "raw" });
@@ -55,7 +55,7 @@ export function writeCommand(): Command {
     .option("--owner <uid:gid>", "owner of the file")
     .option("--no-overwrite", "refuse when the file exists")
     .option("--if-match <sha256>", "only if the file has this sha256")
-    .action(async (at: Place, text: string | undefined, options: WriteOptions) => {
+    .action(async (at: DrivePath, text: string | undefined, options: WriteOptions) => {
       const { append, mode, owner, overwrite, ifMatch: if_match } = options;
       const content = text === undefined ? { content_b64: (await stdinBytes()).toString("base64") } : { content: text };
       const how = { append, mode, owner, overwrite: overwrite ? undefined : false, if_match };

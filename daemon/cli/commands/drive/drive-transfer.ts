@@ -10,7 +10,7 @@ import { bytesText, type JsonOption, show, showValue, write } from "../../kit/ou
 import { withProgress } from "../../kit/progress.ts";
 import { saveAnswer, whole } from "../../kit/save-answer.ts";
 import { stdinParts } from "../../kit/standard-input.ts";
-import { type Place, place } from "../../kit/values.ts";
+import { type DrivePath, place } from "../../kit/values.ts";
 
 const OF_A_DIRECTORY = "to copy a directory, use `roomd cp -r`";
 
@@ -33,7 +33,7 @@ export function putCommand(): Command {
     .option("--mode <octal>", "permissions of the file (default: 0644)")
     .option("--owner <uid:gid>", "owner of the file")
     .option("--no-overwrite", "refuse when the file exists")
-    .action(async (local: string, at: Place, options: PutOptions) => {
+    .action(async (local: string, at: DrivePath, options: PutOptions) => {
       const path = at.path.endsWith("/") ? `${at.path}${basename(local)}` : at.path;
       const input = {
         ...at,
@@ -59,7 +59,7 @@ export function getCommand(): Command {
   })
     .argument("<place>", "ROOM:/path", place)
     .argument("<local>")
-    .action(async (at: Place, local: string, options: JsonOption) => {
+    .action(async (at: DrivePath, local: string, options: JsonOption) => {
       const file = isDirectory(local) ? join(local, basename(at.path)) : local;
       const found = await withProgress(`requesting ${at.path}`, () => download(fileGet, { ...at }));
       if (file === "-") {

@@ -6,7 +6,7 @@ import { call } from "../../kit/client.ts";
 import { command, commandGroup } from "../../kit/command.ts";
 import { bytesText, type JsonOption, moreLines, show, table } from "../../kit/output.ts";
 import { recordLines } from "../../kit/record-lines.ts";
-import { type Place, place, placeOrRoom } from "../../kit/values.ts";
+import { type DrivePath, place, placeOrRoom } from "../../kit/values.ts";
 import { asList, type ListOptions } from "../room/room.ts";
 import { readCommand, writeCommand } from "./drive-text.ts";
 import { getCommand, putCommand } from "./drive-transfer.ts";
@@ -41,29 +41,31 @@ function ls(): Command {
     examples: ["roomd drive ls build-42", "roomd drive ls build-42:/results --recursive"],
   };
   const made = asList(command("ls", about)).option("-r, --recursive", "with everything below it");
-  return made.argument("<place>", "ROOM or ROOM:/path", placeOrRoom).action(async (at: Place, options: LsOptions) => {
-    const { json, recursive = false, limit, cursor } = options;
-    const reply = await call(drive.fsList, { ...at, recursive, limit, cursor });
-    await show(reply, { json }, ({ items, next_cursor }) => [
-      ...table(
-        ["MODE", "TYPE", "SIZE", "MODIFIED", "PATH"],
-        items.map(({ mode, type, size_bytes, modified_at, path, target }) => [
-          mode,
-          type,
-          type === "file" ? bytesText(size_bytes) : null,
-          modified_at,
-          target === undefined ? path : `${path} -> ${target}`,
-        ]),
-      ),
-      ...moreLines(next_cursor),
-    ]);
-  });
+  return made
+    .argument("<place>", "ROOM or ROOM:/path", placeOrRoom)
+    .action(async (at: DrivePath, options: LsOptions) => {
+      const { json, recursive = false, limit, cursor } = options;
+      const reply = await call(drive.fsList, { ...at, recursive, limit, cursor });
+      await show(reply, { json }, ({ items, next_cursor }) => [
+        ...table(
+          ["MODE", "TYPE", "SIZE", "MODIFIED", "PATH"],
+          items.map(({ mode, type, size_bytes, modified_at, path, target }) => [
+            mode,
+            type,
+            type === "file" ? bytesText(size_bytes) : null,
+            modified_at,
+            target === undefined ? path : `${path} -> ${target}`,
+          ]),
+        ),
+        ...moreLines(next_cursor),
+      ]);
+    });
 }
 
 function stat(): Command {
   return command("stat", { summary: "describe one entry", examples: ["roomd drive stat build-42:/out.csv"] })
     .argument("<place>", "ROOM:/path", place)
-    .action(async (at: Place, options: JsonOption) => {
+    .action(async (at: DrivePath, options: JsonOption) => {
       await show(await call(drive.fsStat, at), options, recordLines);
     });
 }
@@ -76,7 +78,7 @@ function mkdir(): Command {
     .argument("<place>", "ROOM:/path", place)
     .option("--mode <octal>", "permissions of the directory (default: 0755)")
     .option("--owner <uid:gid>", "its owner, also of the parents that are made")
-    .action(async (at: Place, options: JsonOption & { mode?: string; owner?: string }) => {
+    .action(async (at: DrivePath, options: JsonOption & { mode?: string; owner?: string }) => {
       const reply = await call(drive.fsMkdir, { ...at, mode: options.mode, owner: options.owner });
       await show(reply, options, ({ path, created }) => [created ? `made ${path}` : `${path} already exists`]);
     });
@@ -97,7 +99,7 @@ function mv(): Command {
     .argument("<from>", "ROOM:/path", place)
     .argument("<to>", "ROOM:/path in the same room", place)
     .option("--overwrite", "replace an existing entry")
-    .action(async (from: Place, to: Place, options: MvOptions) => {
+    .action(async (from: DrivePath, to: DrivePath, options: MvOptions) => {
       if (from.room_id !== to.room_id) {
         throw new CliError(
           "Both places must be in one room. Between rooms use `drive get` and `drive put`.",
@@ -125,7 +127,7 @@ function rm(): Command {
   })
     .argument("<place>", "ROOM:/path", place)
     .option("-r, --recursive", "with everything in it")
-    .action(async (at: Place, options: RmOptions) => {
+    .action(async (at: DrivePath, options: RmOptions) => {
       const reply = await call(drive.fsDelete, { ...at, recursive: options.recursive });
       await show(reply, options, ({ path }) => [`deleted ${path}`]);
     });

@@ -48,9 +48,9 @@ export function backupRoomCommand(): Command {
     });
 }
 
-type Found = Awaited<ReturnType<typeof download>>;
+type RoomDownload = Awaited<ReturnType<typeof download>>;
 
-async function sendOut(found: Found, progress: Progress, roomId: string): Promise<number> {
+async function sendOut(found: RoomDownload, progress: Progress, roomId: string): Promise<number> {
   let size = 0;
   for await (const chunk of whole(found)) {
     await write(process.stdout, chunk);

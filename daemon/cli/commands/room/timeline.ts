@@ -58,14 +58,14 @@ export function timelineCommand(): Command {
     });
 }
 
-interface Asked extends Omit<TimelineOptions, "agent" | "type" | "follow" | "json"> {
+interface TimelineQuery extends Omit<TimelineOptions, "agent" | "type" | "follow" | "json"> {
   room_id: string;
   agent_id: string | undefined;
   types: string | undefined;
 }
 
 /** The newest page, the oldest of it first, and then each item as it comes. */
-async function followed(asked: Asked, { json }: JsonOption): Promise<void> {
+async function followed(asked: TimelineQuery, { json }: JsonOption): Promise<void> {
   if (asked.until !== undefined || asked.cursor !== undefined || asked.order === "asc") {
     throw new CliError("--follow starts with the newest entries: omit --until, --cursor and --order.", EXIT.usage);
   }

@@ -19,11 +19,11 @@ export interface WatchedName {
   terminal_id: string;
 }
 
-type Told = Record<string, unknown>;
+type WatchMessage = Record<string, unknown>;
 
 /** Output target. */
 interface Screen {
-  take(event: Told): Promise<void>;
+  take(event: WatchMessage): Promise<void>;
   /** Puts everything back. */
   close(): Promise<void>;
 }
@@ -32,7 +32,7 @@ interface Screen {
 export async function watchTerminal(name: WatchedName, json: boolean): Promise<void> {
   const left = new AbortController();
   const screen = json ? asLines() : process.stdin.isTTY && process.stdout.isTTY ? onTerminal(left) : asText();
-  let end: Told | null = null;
+  let end: WatchMessage | null = null;
   try {
     end = await withoutProgress(() => follow(name, screen, left.signal));
   } finally {
@@ -44,7 +44,7 @@ export async function watchTerminal(name: WatchedName, json: boolean): Promise<v
 }
 
 /** The exit event, or null if the watcher has left. */
-async function follow(name: WatchedName, screen: Screen, signal: AbortSignal): Promise<Told | null> {
+async function follow(name: WatchedName, screen: Screen, signal: AbortSignal): Promise<WatchMessage | null> {
   try {
     for await (const event of events(terminalWatch, { ...name }, { signal })) {
       await screen.take(event);
@@ -57,7 +57,7 @@ async function follow(name: WatchedName, screen: Screen, signal: AbortSignal): P
   }
 }
 
-function bytesOf({ data_b64 }: Told): Uint8Array {
+function bytesOf({ data_b64 }: WatchMessage): Uint8Array {
   return typeof data_b64 === "string" ? Uint8Array.fromBase64(data_b64) : new Uint8Array(0);
 }
 

@@ -32,14 +32,14 @@ type Frame =
   | { type: "attached"; offset: number; gap: number }
   | { type: "exit"; exit_code: number | null; signal: string | null };
 
-interface Place {
+interface TerminalAddress {
   room_id: string;
   sandbox: string;
   terminal_id: string;
 }
 
 export class ShellSession {
-  readonly #place: Place;
+  readonly #place: TerminalAddress;
   readonly #local: LocalTerminal;
   readonly #keys = new KeyReader();
   readonly #over = Promise.withResolvers<Outcome>();
@@ -48,7 +48,7 @@ export class ShellSession {
   #unsent: Uint8Array[] = [];
   #isOver = false;
 
-  constructor(place: Place, local: LocalTerminal) {
+  constructor(place: TerminalAddress, local: LocalTerminal) {
     this.#place = place;
     this.#local = local;
   }

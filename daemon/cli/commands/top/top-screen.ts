@@ -91,12 +91,12 @@ function paintHigh(text: string, percent: number): string {
 }
 
 /** One part of the header: plain, to measure its width, and as shown. */
-interface Part {
+interface HeaderPart {
   plain: string;
   shown: string;
 }
 
-const part = (plain: string, shown = plain): Part => ({ plain, shown });
+const part = (plain: string, shown = plain): HeaderPart => ({ plain, shown });
 
 function headerOf(rates: TopRates | null, cols: number): string[] {
   if (rates === null) return flow([part("roomd top")], cols);
@@ -122,7 +122,7 @@ const MAX_OWNERS = 4;
 const OWNERS: Record<string, string> = { net: "without a key", host: "roomd" };
 
 /** The service's event loop: load, owners, longest piece. */
-function loopOf({ loop, rates }: NonNullable<TopRates["host"]>): Part[] {
+function loopOf({ loop, rates }: NonNullable<TopRates["host"]>): HeaderPart[] {
   const owners = rates.loop_owners.slice(0, MAX_OWNERS);
   const { longest } = loop;
   return [
@@ -134,7 +134,7 @@ function loopOf({ loop, rates }: NonNullable<TopRates["host"]>): Part[] {
   ];
 }
 
-function gaugesOf({ cpu, memory, disk, rates }: NonNullable<TopRates["host"]>): Part[] {
+function gaugesOf({ cpu, memory, disk, rates }: NonNullable<TopRates["host"]>): HeaderPart[] {
   const used = memory.size_bytes - memory.available_bytes;
   const full = disk.size_bytes - disk.free_bytes;
   const cores = `${cpu.cores} ${cpu.cores === 1 ? "core" : "cores"}`;
@@ -147,7 +147,7 @@ function gaugesOf({ cpu, memory, disk, rates }: NonNullable<TopRates["host"]>): 
   ];
 }
 
-function gauge(label: string, percent: number, text: string): Part {
+function gauge(label: string, percent: number, text: string): HeaderPart {
   const filled = Math.min(BAR, Math.max(0, Math.round((percent / 100) * BAR)));
   const bar = "|".repeat(filled);
   const rest = " ".repeat(BAR - filled);
@@ -155,7 +155,7 @@ function gauge(label: string, percent: number, text: string): Part {
   return part(`${label} [${bar}${rest}] ${text}`, `${label} [${paint(style, bar)}${rest}] ${text}`);
 }
 
-function sumsOf(items: readonly TopRow[]): Part[] {
+function sumsOf(items: readonly TopRow[]): HeaderPart[] {
   const sum = (of: (row: TopRow) => number | null) => items.reduce((total, row) => total + (of(row) ?? 0), 0);
   return [
     part(`CPU ${sum(({ rates }) => rates.cpu_percent).toFixed(1)}%`),
@@ -173,8 +173,8 @@ function countStates(items: readonly TopRow[]): Record<string, number> {
 }
 
 /** Parts side by side, on as many lines as they take. */
-function flow(parts: readonly Part[], cols: number): string[] {
-  const lines: Part[] = [];
+function flow(parts: readonly HeaderPart[], cols: number): string[] {
+  const lines: HeaderPart[] = [];
   for (const next of parts) {
     const last = lines.at(-1);
     if (last && last.plain.length + SEPARATOR.length + next.plain.length <= cols) {

@@ -58,7 +58,7 @@ export interface Verdict {
 }
 
 /** Facts about a chain from outside its records. */
-export interface Known {
+export interface ChainFacts {
   /** The last record that it is known to have. */
   head: Head | null;
   /** The last purged record, if any. */
@@ -82,14 +82,14 @@ export const PURGED = "audit.purged";
 
 /** Checks records in order of seq, one after another, and that they reach from the chain's beginning to its head. */
 export class ChainCheck {
-  readonly #known: Known;
+  readonly #known: ChainFacts;
   readonly #begin: Head;
   #last: Head;
   /** The last purge that a record reports. */
   #purged: Head | null = null;
   #broken: Verdict | null = null;
 
-  constructor(known: Known) {
+  constructor(known: ChainFacts) {
     this.#known = known;
     this.#begin = known.start ?? { seq: 0, hash: GENESIS };
     this.#last = known.walked?.last ?? this.#begin;
@@ -144,7 +144,7 @@ export class ChainCheck {
 }
 
 /** Checks records in order of seq, from the first that was not purged. */
-export function verifyChain(rows: Iterable<AuditRow>, known: Known): Verdict {
+export function verifyChain(rows: Iterable<AuditRow>, known: ChainFacts): Verdict {
   const check = new ChainCheck(known);
   for (const row of rows) if (!check.take(row)) break;
   return check.end();

@@ -6,7 +6,7 @@ import { closedUpTo } from "../days/parts.ts";
 import { type Scan, scanAudit } from "../reading/scan.ts";
 import { chainEnd, chainRecords, chainStart } from "../rows.ts";
 import type { AuditRow } from "../table.ts";
-import { ChainCheck, type Known, type Verdict, type Walked } from "./chain.ts";
+import { ChainCheck, type ChainFacts, type Verdict, type Walked } from "./chain.ts";
 import { type ChainKey, chainKey } from "./chain-key.ts";
 
 /** Records of a step. */
@@ -22,7 +22,7 @@ export interface Checked {
 export function* checkChain(
   queries: Queries,
   orgKey: ChainKey,
-  { witnessed, walked = null }: Pick<Known, "witnessed" | "walked"> = {},
+  { witnessed, walked = null }: Pick<ChainFacts, "witnessed" | "walked"> = {},
 ): Steps<Checked> {
   for (;;) {
     const upTo = closedUpTo(queries, orgKey);

@@ -10,7 +10,7 @@ import { VerifiedDays } from "../days/verified.ts";
 import type { AuditDeps } from "../deps.ts";
 import { type AuditedRoom, findRoom } from "../find.ts";
 import { readVerdict } from "../reading/reads.ts";
-import type { Known, Verdict, Walked } from "./chain.ts";
+import type { ChainFacts, Verdict, Walked } from "./chain.ts";
 import { type ChainKey, chainKey } from "./chain-key.ts";
 import { checkChain } from "./check.ts";
 import { walkOf } from "./walks.ts";
@@ -71,7 +71,7 @@ export async function verifyAnchored(
   queries: Queries,
   orgKey: ChainKey,
   anchors: AnchorStore | null,
-  witnessed?: Known["witnessed"],
+  witnessed?: ChainFacts["witnessed"],
 ): Promise<Looked> {
   return await anchored(queries, orgKey, anchors, await verifyAudit(queries, orgKey, witnessed));
 }
@@ -96,7 +96,7 @@ async function anchored(
 export async function verifyAudit(
   queries: Queries,
   orgKey: ChainKey,
-  witnessed?: Known["witnessed"],
+  witnessed?: ChainFacts["witnessed"],
 ): Promise<Verdict> {
   return (await inPieces(checkChain(queries, orgKey, witnessed ? { witnessed } : {}), walkOf(orgKey))).verdict;
 }

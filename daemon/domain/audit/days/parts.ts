@@ -12,7 +12,7 @@ import { closedFile } from "../../../db/closed-files.ts";
 import type { ChainKey } from "../chain/chain-key.ts";
 
 /** Records of a chain that one database has. */
-export interface Part {
+export interface ChainPart {
   /** Good for the present step only. */
   queries: Queries;
   /** Its records come after this seq. */
@@ -22,7 +22,7 @@ export interface Part {
 }
 
 /** Criteria by which a part is looked up. */
-export interface Place {
+export interface PartCriteria {
   order: "asc" | "desc";
   /** Exclusive, in that order; undefined: from the beginning. */
   from?: number | undefined;
@@ -87,10 +87,10 @@ export function closedUpTo(queries: Queries, key: ChainKey): number {
 export function partOf(
   queries: Queries,
   key: ChainKey,
-  { order, from, since = "", until = END_OF_TIME }: Place,
-): Part | null {
+  { order, from, since = "", until = END_OF_TIME }: PartCriteria,
+): ChainPart | null {
   const statements = statementsOf(queries);
-  const open = (): Part => ({ queries, after: closedUpTo(queries, key), last: Number.POSITIVE_INFINITY });
+  const open = (): ChainPart => ({ queries, after: closedUpTo(queries, key), last: Number.POSITIVE_INFINITY });
   if (order === "asc") {
     const [stretch] = statements.asc([key, from ?? 0, since, until]);
     return stretch ? closed(queries, stretch) : open();
@@ -101,7 +101,7 @@ export function partOf(
   return stretch ? closed(queries, stretch) : null;
 }
 
-function closed(queries: Queries, { first_seq, last_seq, name }: Stretch): Part {
+function closed(queries: Queries, { first_seq, last_seq, name }: Stretch): ChainPart {
   return { queries: closedFile(queries, `${AUDIT_DAYS}/${name}`), after: first_seq - 1, last: last_seq };
 }
 
@@ -112,7 +112,11 @@ export interface Bounds {
 }
 
 /** The share of a part in a range; `next` is the continuation of the range, null at its end. */
-export function shareOf({ after, last }: Part, order: "asc" | "desc", range: Bounds): Bounds & { next: number | null } {
+export function shareOf(
+  { after, last }: ChainPart,
+  order: "asc" | "desc",
+  range: Bounds,
+): Bounds & { next: number | null } {
   if (order === "asc") {
     const end = range.last ?? Number.POSITIVE_INFINITY;
     const isEnd = last >= end || last === Number.POSITIVE_INFINITY;

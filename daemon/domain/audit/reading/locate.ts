@@ -4,15 +4,15 @@ import { parsed } from "../../../core/call/operation.ts";
 import { ownerOf } from "../../../core/loop/index.ts";
 import type { Reads } from "../../../db/readers/pool.ts";
 import { readRecord } from "./reads.ts";
-import type { Wanted, Within } from "./search.ts";
+import type { RecordKey, Within } from "./search.ts";
 
-export type { Wanted, Within };
+export type { RecordKey, Within };
 
 /** The newest; null if there is none. Rejects when the caller has `left`. */
 export async function locateRecord(
   reads: Reads,
   within: Within,
-  wanted: Wanted,
+  wanted: RecordKey,
   left: AbortSignal,
 ): Promise<AuditRecord | null> {
   return parsed(await reads.read(readRecord, { within, wanted }, { owner: ownerOf(within.org_id), signal: left }));

@@ -5,8 +5,8 @@ import type { RuleBreak } from "../../../core/call/operation.ts";
 import { at } from "../../../core/clock.ts";
 import type { Scan } from "./scan.ts";
 
-type Asked = Omit<InputOf<typeof orgAuditList>, "org_id">;
-export type Query = { [Name in keyof Asked]?: Asked[Name] | undefined };
+type AuditQuery = Omit<InputOf<typeof orgAuditList>, "org_id">;
+export type Query = { [Name in keyof AuditQuery]?: AuditQuery[Name] | undefined };
 
 export function scanOf(query: Query, orgId: string | null, roomUid?: string): Scan {
   const { room_id, event, agent_id, outcome, source, actor_id, request_id, trace_id, audit_id, order = "desc" } = query;

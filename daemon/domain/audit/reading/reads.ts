@@ -9,7 +9,7 @@ import { listPart } from "../rows.ts";
 import type { AuditRow } from "../table.ts";
 import { type LinesInput, linesOfRecords, type PageInput, pageOfRecords } from "./pages.ts";
 import type { Scan } from "./scan.ts";
-import { searchRecord, type Wanted, type Within } from "./search.ts";
+import { type RecordKey, searchRecord, type Within } from "./search.ts";
 import { type Summary, summarize } from "./summarize.ts";
 
 /** Records of one slice of an event stream. */
@@ -48,7 +48,7 @@ export const readVerdict: Read<{ org_id: string; room_uid: string | null; walked
 };
 
 /** A record that is wanted; null if there is none within. */
-export const readRecord: Read<{ within: Within; wanted: Wanted }, AuditRecord | null> = {
+export const readRecord: Read<{ within: Within; wanted: RecordKey }, AuditRecord | null> = {
   name: "audit.locate",
   isOfRecords: true,
   *run(queries, { within, wanted }) {

@@ -19,7 +19,7 @@ export interface Within {
 }
 
 /** By one of these. */
-export type Wanted =
+export type RecordKey =
   | { audit_id: string }
   | { request_id: string }
   | { exec_id: string }
@@ -30,7 +30,7 @@ export type Wanted =
 const FAMILY: Record<string, string> = { exec_id: "exec", terminal_id: "exec", recording_id: "screen" };
 
 /** A step for each stretch of the chain. */
-export function* searchRecord(queries: Queries, within: Within, wanted: Wanted): Steps<AuditRecord | null> {
+export function* searchRecord(queries: Queries, within: Within, wanted: RecordKey): Steps<AuditRecord | null> {
   const { org_id, room_uids, agent_id } = within;
   const [[name, id]] = Object.entries(wanted) as [[string, string]];
   const isNamed = name === "audit_id" || name === "request_id";

@@ -13,7 +13,7 @@ const MAX_CHARACTERS = 256 * 1024;
 /** Positions of up-to-date readers that are cached. */
 const MAX_SLICES = 8;
 
-interface Told {
+interface TailEvent {
   seq: number;
   event: StreamEvent;
   /** It is the end of its room. */
@@ -60,7 +60,7 @@ export class SharedTails {
 export class SharedTail {
   readonly #source: Source;
   /** All records after `#from` and up to `#last`, in their order. */
-  #events: Told[] = [];
+  #events: TailEvent[] = [];
   #from: number;
   #last: number;
   #characters = 0;
@@ -81,7 +81,7 @@ export class SharedTail {
     }
     if ((this.#events.at(-1)?.seq ?? 0) <= seq) this.#grow(Math.max(seq, this.#last));
     let first = this.#events.length;
-    while (first > 0 && (this.#events[first - 1] as Told).seq > seq) first--;
+    while (first > 0 && (this.#events[first - 1] as TailEvent).seq > seq) first--;
     const found = this.#sliceAt(first);
     this.#cut();
     return found;
@@ -119,7 +119,7 @@ export class SharedTail {
     }
   }
 
-  #add(told: Told): void {
+  #add(told: TailEvent): void {
     this.#slices.clear();
     this.#events.push(told);
     this.#last = told.seq;
@@ -129,7 +129,7 @@ export class SharedTail {
   #cut(): void {
     let cut = 0;
     while (this.#events.length - cut > MAX_EVENTS || (this.#characters > MAX_CHARACTERS && cut < this.#events.length)) {
-      const { seq, event } = this.#events[cut++] as Told;
+      const { seq, event } = this.#events[cut++] as TailEvent;
       this.#from = seq;
       this.#characters -= event.json?.length ?? 0;
     }
@@ -142,7 +142,7 @@ export function sliceOf(rows: readonly AuditRow[], eventOf: Source["eventOf"]): 
   return sliceOfTold(rows.map((row) => toldOf(row, eventOf)));
 }
 
-function toldOf(row: AuditRow, eventOf: Source["eventOf"]): Told {
+function toldOf(row: AuditRow, eventOf: Source["eventOf"]): TailEvent {
   const event = eventOf(row);
   return {
     seq: row.seq,
@@ -151,7 +151,7 @@ function toldOf(row: AuditRow, eventOf: Source["eventOf"]): Told {
   };
 }
 
-function sliceOfTold(told: readonly Told[]): Slice {
-  const [last] = told.slice(-1) as [Told];
+function sliceOfTold(told: readonly TailEvent[]): Slice {
+  const [last] = told.slice(-1) as [TailEvent];
   return { events: told.map(({ event }) => event), last: last.seq, hasEnd: told.some(({ isEnd }) => isEnd) };
 }

@@ -14,7 +14,7 @@ import { ServiceError } from "../../../core/service-error.ts";
 import type { GuestOwner } from "../../../host/files/open-file.ts";
 import { HERE } from "../../../host/files/raw-path.ts";
 import { type DrivePath, splitPath } from "../path.ts";
-import type { Drive, Place } from "../verb.ts";
+import type { Drive, OpenDrive } from "../verb.ts";
 import { digestAfter, openIfThere, requireDigest, requireHashable } from "./digest.ts";
 import { restOf } from "./idempotent-append.ts";
 import { openOrMake } from "./parents.ts";
@@ -32,7 +32,7 @@ export interface Addition {
 }
 
 /** Adds to the file; null when there is none. Throws precondition_failed, is_directory, drive_full, quota_exceeded, disk_full, room_destroying. */
-export async function appendToFile(drive: Drive, { room, root, usage }: Place, addition: Addition) {
+export async function appendToFile(drive: Drive, { room, root, usage }: OpenDrive, addition: Addition) {
   const { path, mode, owner, if_match, call } = addition;
   if (path === HERE) throw new ServiceError("is_directory");
   const { parent, name } = splitPath(path);

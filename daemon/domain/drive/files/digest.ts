@@ -11,7 +11,12 @@ import type { Drive } from "../verb.ts";
 const MAX_TOLD_BYTES = 64 * 1024 ** 2;
 
 /** The digest of a file after an append; null if the file is long or the caller has gone: the appended data stays. */
-export async function digestAfter(drive: Drive, file: OpenFile, { size_bytes }: Facts, { room, signal }: Asked) {
+export async function digestAfter(
+  drive: Drive,
+  file: OpenFile,
+  { size_bytes }: Facts,
+  { room, signal }: DigestRequest,
+) {
   if (size_bytes > MAX_TOLD_BYTES) return null;
   try {
     return await file.digest(size_bytes, signal, drive.piecesOf(room));
@@ -22,13 +27,13 @@ export async function digestAfter(drive: Drive, file: OpenFile, { size_bytes }: 
 }
 
 /** The room of the call, and the signal of its cancellation. */
-interface Asked {
+interface DigestRequest {
   room: DriveRoom;
   signal: AbortSignal;
 }
 
 /** Throws precondition_failed when the file has another digest. */
-export async function requireDigest(drive: Drive, file: OpenFile, expected: string, { room, signal }: Asked) {
+export async function requireDigest(drive: Drive, file: OpenFile, expected: string, { room, signal }: DigestRequest) {
   requireHashable(file, room);
   const found = await file.digest(file.facts.size_bytes, signal, drive.piecesOf(room));
   // The digest may lack concurrent writes of a guest.
@@ -46,7 +51,13 @@ export async function requireDigest(drive: Drive, file: OpenFile, expected: stri
 }
 
 /** The same for the file at `path`, as a reader would find it; a missing one has no digest. */
-export async function requireDigestAt(drive: Drive, root: Beneath, path: DrivePath, expected: string, asked: Asked) {
+export async function requireDigestAt(
+  drive: Drive,
+  root: Beneath,
+  path: DrivePath,
+  expected: string,
+  asked: DigestRequest,
+) {
   await using file = openIfThere(root, path, "read");
   if (!file)
     throw new ServiceError("precondition_failed", { detail: "if_match was sent, but the file does not exist." });

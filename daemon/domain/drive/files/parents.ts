@@ -6,7 +6,7 @@ import type { RawPath } from "../../../host/files/raw-path.ts";
 import { DIRECTORY_MODE } from "../entry.ts";
 import { meaning } from "../errors.ts";
 import type { DrivePath } from "../path.ts";
-import type { Drive, Place } from "../verb.ts";
+import type { Drive, OpenDrive } from "../verb.ts";
 
 const ON_THE_WAY = {
   ENOENT: ["invalid_path", "A link in the path points to nothing."],
@@ -18,10 +18,10 @@ const ON_THE_WAY = {
  */
 export function openOrMake(
   { stillness }: Pick<Drive, "stillness">,
-  { room, root }: Pick<Place, "room" | "root">,
+  { room, root }: Pick<OpenDrive, "room" | "root">,
   path: DrivePath,
-  made: Made = {},
-): Promise<Opened> {
+  made: NewDirectory = {},
+): Promise<OpenedParent> {
   return meaning(ON_THE_WAY, async () => {
     const existing = openExisting(root, path);
     if (existing) return { directory: existing, created: false };
@@ -30,13 +30,13 @@ export function openOrMake(
 }
 
 /** Owner and mode of a directory that has to be created. */
-interface Made {
+interface NewDirectory {
   /** Of the last one; those above it have the usual mode. */
   mode?: number;
   owner?: GuestOwner | undefined;
 }
 
-export interface Opened {
+export interface OpenedParent {
   /** The caller closes it. */
   directory: Beneath;
   /** The last of the path was made here and now. */
@@ -52,7 +52,11 @@ function openExisting(root: Beneath, path: DrivePath): Beneath | null {
   }
 }
 
-async function makeEach(root: Beneath, path: DrivePath, { mode = DIRECTORY_MODE, owner }: Made): Promise<Opened> {
+async function makeEach(
+  root: Beneath,
+  path: DrivePath,
+  { mode = DIRECTORY_MODE, owner }: NewDirectory,
+): Promise<OpenedParent> {
   const names = path.split("/") as RawPath[];
   let above = root.directory("." as RawPath);
   let created = false;

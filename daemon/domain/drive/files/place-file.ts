@@ -15,7 +15,7 @@ import { Temporary, temporaryName } from "../../../host/files/temporary.ts";
 import { shownMode } from "../entry.ts";
 import { type DrivePath, guestPath, shownPath, splitPath } from "../path.ts";
 import type { Amount } from "../quota/measure.ts";
-import type { Drive, Place } from "../verb.ts";
+import type { Drive, OpenDrive } from "../verb.ts";
 import { openOrMake } from "./parents.ts";
 
 export interface NewFile {
@@ -35,7 +35,7 @@ export interface NewFile {
 /** Throws is_directory, already_exists, invalid_path, drive_full, quota_exceeded, disk_full, room_destroying and whatever `fill` and `check` throw. */
 export async function placeFile(
   drive: Pick<Drive, "turns" | "stillness">,
-  { room, root, usage }: Place,
+  { room, root, usage }: OpenDrive,
   file: NewFile,
 ) {
   if (file.path === HERE) throw new ServiceError("is_directory");

@@ -6,7 +6,7 @@ import { FILE_MODE, factsAt, parseMode } from "../entry.ts";
 import { etagOf, namesEtag } from "../etag.ts";
 import { ownerRule, parseOwner } from "../owner.ts";
 import { type DrivePath, parsePath, pathRule } from "../path.ts";
-import { bindDrive, type Drive, type Place } from "../verb.ts";
+import { bindDrive, type Drive, type OpenDrive } from "../verb.ts";
 import { placeFile } from "./place-file.ts";
 import { receive } from "./receive.ts";
 
@@ -32,7 +32,11 @@ export function putFile(drive: Drive): Bound {
 }
 
 /** If-Match and If-None-Match, before the body is taken and again before the file is put in its place. */
-function requireEtag({ root }: Place, path: DrivePath, { if_match, if_none_match }: TransferOf<typeof filePut>): void {
+function requireEtag(
+  { root }: OpenDrive,
+  path: DrivePath,
+  { if_match, if_none_match }: TransferOf<typeof filePut>,
+): void {
   if (if_match === null && if_none_match === null) return;
   const facts = factsAt(root, path);
   const etag = facts && etagOf(facts);

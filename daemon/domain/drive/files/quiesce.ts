@@ -12,12 +12,12 @@ import type { DriveRoom } from "../deps.ts";
 /** A call that takes longer is on a disk that is in no state to be copied. */
 const PATIENCE_MS = 30_000;
 
-interface Place {
+interface QuiescedDrive {
   room: Pick<DriveRoom, "room_uid" | "drive_directory">;
   root: Pick<Beneath, "inode">;
 }
 
-interface Kept {
+interface DriveCalls {
   /** Calls that change it now. */
   inside: Set<Promise<unknown>>;
   /** Settles once calls may change it again; null while they may. */
@@ -25,12 +25,12 @@ interface Kept {
 }
 
 export class Quiesce {
-  readonly #rooms = new Map<string, Kept>();
+  readonly #rooms = new Map<string, DriveCalls>();
 
   /**
    * Runs `work`, which changes the drive, once that is allowed. Throws invalid_state if the room got another drive since the call found it.
    */
-  async passing<T>({ room, root }: Place, work: () => Promise<T>): Promise<T> {
+  async passing<T>({ room, root }: QuiescedDrive, work: () => Promise<T>): Promise<T> {
     const roomUid = room.room_uid;
     while (this.#rooms.get(roomUid)?.held) await this.#rooms.get(roomUid)?.held;
     const isReplaced = ifThere(() => statSync(room.drive_directory, { bigint: true }).ino !== root.inode);
@@ -62,13 +62,13 @@ export class Quiesce {
     }
   }
 
-  #of(roomUid: string): Kept {
+  #of(roomUid: string): DriveCalls {
     const kept = this.#rooms.get(roomUid) ?? { inside: new Set(), held: null };
     this.#rooms.set(roomUid, kept);
     return kept;
   }
 
-  #drop(roomUid: string, { inside, held }: Kept): void {
+  #drop(roomUid: string, { inside, held }: DriveCalls): void {
     if (inside.size === 0 && held === null) this.#rooms.delete(roomUid);
   }
 }

@@ -4,9 +4,9 @@ import type { Bound, Call } from "../../../core/call/operation.ts";
 import { textOf } from "../../../core/text.ts";
 import type { OpenFile } from "../../../host/files/open-file.ts";
 import { type DrivePath, guestPath, parsePath, pathRule, shownPath } from "../path.ts";
-import { bindDrive, type Drive, type Place } from "../verb.ts";
+import { bindDrive, type Drive, type OpenDrive } from "../verb.ts";
 import { longAnswer, lookThrough } from "./long-read.ts";
-import { type Part, partOf, rangeOf } from "./range.ts";
+import { type FileRange, partOf, rangeOf } from "./range.ts";
 import { sendFile } from "./send-file.ts";
 
 /** Up to this size a response is made in one turn. */
@@ -42,7 +42,7 @@ export function read(drive: Drive): Bound {
   });
 }
 
-async function shortBody(call: Call, file: OpenFile, path: DrivePath, part: Part) {
+async function shortBody(call: Call, file: OpenFile, path: DrivePath, part: FileRange) {
   const bytes = await file.read(part.offset, part.length);
   const sha256 = new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
   call.audit.details = { path: shownPath(path), size_bytes: bytes.length, sha256 };
@@ -55,7 +55,14 @@ async function shortBody(call: Call, file: OpenFile, path: DrivePath, part: Part
   };
 }
 
-async function longBytes(drive: Drive, { room }: Place, call: Call, file: OpenFile, path: DrivePath, part: Part) {
+async function longBytes(
+  drive: Drive,
+  { room }: OpenDrive,
+  call: Call,
+  file: OpenFile,
+  path: DrivePath,
+  part: FileRange,
+) {
   const { signal } = call;
   const long = await lookThrough(file, part, drive.piecesOf(room), signal);
   const { sha256, length } = long;

@@ -4,10 +4,10 @@ import type { Facts } from "../../../host/files/facts.ts";
 import { fileStream } from "../../../host/files/file-stream.ts";
 import { etagOf, namesEtag } from "../etag.ts";
 import { type DrivePath, shownPath } from "../path.ts";
-import type { Place } from "../verb.ts";
-import type { Part } from "./range.ts";
+import type { OpenDrive } from "../verb.ts";
+import type { FileRange } from "./range.ts";
 
-interface Sent {
+interface FileReply {
   outcome: "ok";
   bytes?: BytesReply;
   unchanged?: { etag: string };
@@ -16,11 +16,11 @@ interface Sent {
 /** Throws path_not_found, is_directory, invalid_path and errors of `choose`. */
 export async function sendFile(
   call: Call,
-  { root }: Place,
+  { root }: OpenDrive,
   path: DrivePath,
   transfer: Pick<Transfer, "if_none_match">,
-  choose: (facts: Facts) => Part,
-): Promise<Sent> {
+  choose: (facts: Facts) => FileRange,
+): Promise<FileReply> {
   const file = root.file(path, "read");
   try {
     const { facts } = file;

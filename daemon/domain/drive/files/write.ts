@@ -9,7 +9,7 @@ import type { DriveRoom } from "../deps.ts";
 import { FILE_MODE, parseMode } from "../entry.ts";
 import { ownerRule, parseOwner } from "../owner.ts";
 import { parsePath, pathRule } from "../path.ts";
-import { bindDrive, type Drive, type Place } from "../verb.ts";
+import { bindDrive, type Drive, type OpenDrive } from "../verb.ts";
 import { appendToFile } from "./append.ts";
 import { openIfThere, requireDigestAt } from "./digest.ts";
 import { isMade } from "./idempotent-append.ts";
@@ -46,7 +46,7 @@ export function write(drive: Drive): Bound {
   });
 }
 
-async function replace(drive: Drive, place: Place, call: KeyCall, input: Input, bytes: Uint8Array) {
+async function replace(drive: Drive, place: OpenDrive, call: KeyCall, input: Input, bytes: Uint8Array) {
   const path = parsePath(input.path);
   if (input.overwrite === false) {
     await using file = call.work.begun ? openIfThere(place.root, path, "read") : null;
@@ -76,7 +76,7 @@ async function replace(drive: Drive, place: Place, call: KeyCall, input: Input, 
   });
 }
 
-async function append(drive: Drive, place: Place, call: KeyCall, input: Input, bytes: Uint8Array) {
+async function append(drive: Drive, place: OpenDrive, call: KeyCall, input: Input, bytes: Uint8Array) {
   if (input.overwrite === false) return await replace(drive, place, call, input, bytes);
   const mode = input.mode === undefined ? null : parseMode(input.mode, FILE_MODE);
   const addition = {

@@ -16,7 +16,7 @@ import type { Steps } from "../../../core/loop/steps.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { Queries } from "../../../db/client.ts";
 import { readNow } from "../../../db/readers/here.ts";
-import type { Answer } from "../../../db/readers/read.ts";
+import type { ReadResult } from "../../../db/readers/read.ts";
 import { actingAs } from "../../agents/index.ts";
 import { inboxBell, ROOM_BELL } from "../bells.ts";
 import type { FabricDeps } from "../deps.ts";
@@ -105,7 +105,7 @@ class Looks {
   #read(wanted: MessagesInput, page: "short" | "long"): MaybePromise<Page | null> {
     const { database, reads } = this.#deps;
     // It may have gone since.
-    const shown = ({ bytes, rest }: Answer<Output, Facts>) => (rest?.count ? { bytes, fresh: rest.fresh } : null);
+    const shown = ({ bytes, rest }: ReadResult<Output, Facts>) => (rest?.count ? { bytes, fresh: rest.fresh } : null);
     if (page === "short") return shown(readNow(readMessages, database.queries, wanted));
     return reads.read(readMessages, wanted, this).then(shown);
   }

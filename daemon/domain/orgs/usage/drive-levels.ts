@@ -4,7 +4,7 @@ import { startTimer, stopTimer } from "../../../core/clock.ts";
 import type { Log } from "../../../core/log.ts";
 import type { Queries } from "../../../db/client.ts";
 import type { Database } from "../../../db/transact.ts";
-import { type Meter, type Place, USAGE_WRITE_SECONDS } from "./meter.ts";
+import { type Consumer, type Meter, USAGE_WRITE_SECONDS } from "./meter.ts";
 
 /** Rooms of one write, which takes about 0.3 ms for each. */
 const MAX_TOGETHER = 16;
@@ -14,7 +14,7 @@ export interface DriveLevelDeps {
   log: Log;
   meter: Meter;
   /** Within a transaction: the drive's organization and room; null if the room no longer exists. */
-  placeOf(queries: Queries, roomUid: RoomUid): Place | null;
+  placeOf(queries: Queries, roomUid: RoomUid): Consumer | null;
 }
 
 export class DriveLevels {

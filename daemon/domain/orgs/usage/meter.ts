@@ -30,7 +30,7 @@ import type { OpenRow, UsageRow } from "./table.ts";
 export const USAGE_WRITE_SECONDS = 5;
 
 /** The consumer; agent_id and key_id are '' if there is no agent, or no key. */
-export interface Place {
+export interface Consumer {
   org_id: OrgId;
   room_uid: RoomUid;
   agent_id: string;
@@ -59,7 +59,7 @@ export class Meter {
   }
 
   /** Within a transaction. */
-  count(place: Place, amounts: Partial<Amounts>): void {
+  count(place: Consumer, amounts: Partial<Amounts>): void {
     this.#add(place, dayAt(wallMs()), amounts);
   }
 
@@ -69,7 +69,7 @@ export class Meter {
   }
 
   /** Within a transaction: starts continuous use. A use that is already open is counted up to now, and continues. */
-  opens(queries: Queries, subject: string, { org_id, room_uid, agent_id, key_id }: Place, rate: Rate): void {
+  opens(queries: Queries, subject: string, { org_id, room_uid, agent_id, key_id }: Consumer, rate: Rate): void {
     this.#changed.add(org_id);
     const now = momentNow();
     const open = getOpen(queries, subject);
@@ -88,7 +88,7 @@ export class Meter {
   }
 
   /** Size of a drive from now on; within a transaction. */
-  fills(queries: Queries, place: Place, drive_bytes: number): void {
+  fills(queries: Queries, place: Consumer, drive_bytes: number): void {
     if ((getOpen(queries, place.room_uid)?.drive_bytes ?? 0) === drive_bytes) return;
     if (drive_bytes === 0) this.closes(queries, place.room_uid);
     else this.opens(queries, place.room_uid, place, { vcpu_count: 0, memory_mib: 0, drive_bytes });
@@ -168,7 +168,7 @@ export class Meter {
     for (const { day, ms } of daysOf(now.wall_ms, time.ms)) this.#add(open, day, amountsOver(open, ms));
   }
 
-  #add({ org_id, room_uid, agent_id, key_id }: Place, day: string, amounts: Partial<Amounts>): void {
+  #add({ org_id, room_uid, agent_id, key_id }: Consumer, day: string, amounts: Partial<Amounts>): void {
     this.#counted.push({ org_id, day, room_uid, agent_id, key_id, ...NOTHING, ...amounts });
     this.#database.undo(this.#uncount);
   }

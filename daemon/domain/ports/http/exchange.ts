@@ -11,7 +11,7 @@ import type { OpenPort } from "../connections.ts";
 import { type AnswerHead, framingOf, readBody, readHead } from "./answer.ts";
 import { BadAnswer, ByteReader } from "./byte-reader.ts";
 
-export interface Asked {
+export interface ExchangeRequest {
   method: string;
   /** Path and query as the server gets them. */
   target: string;
@@ -36,7 +36,7 @@ export interface Manner {
 
 const GUEST: Manner = { idleSeconds: PORT_IDLE_SECONDS, toEnd: true };
 
-export interface Answered {
+export interface ExchangeResponse {
   head: AnswerHead;
   /** Null if there is none. The stream fails if the server's does. */
   body: ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> | null;
@@ -58,7 +58,7 @@ const LOST: readonly string[] = [StreamErrorCode.detached, StreamErrorCode.link_
 const END_MS = 5000;
 
 /** The request's head, to be sent first on the connection. */
-export function headOf(asked: Asked): Uint8Array {
+export function headOf(asked: ExchangeRequest): Uint8Array {
   const headers = [...asked.headers, ...framingHeaders(asked)].map(([name, value]) => `${name}: ${value}${CRLF}`);
   return Buffer.from(`${asked.method} ${asked.target} HTTP/1.1${CRLF}${headers.join("")}${CRLF}`, "latin1");
 }
@@ -69,10 +69,10 @@ export function headOf(asked: Asked): Uint8Array {
  */
 export async function exchange(
   port: Line,
-  asked: Asked,
+  asked: ExchangeRequest,
   gone: AbortSignal,
   { idleSeconds, toEnd, keep }: Manner = GUEST,
-): Promise<Answered> {
+): Promise<ExchangeResponse> {
   let isSilent = false;
   const silent = () => {
     isSilent = true;
@@ -129,7 +129,7 @@ function goesOn({ headers }: AnswerHead): boolean {
   return !headers.some(([name, value]) => name === "connection" && /\bclose\b/i.test(value));
 }
 
-function framingHeaders({ body, length }: Asked): [string, string][] {
+function framingHeaders({ body, length }: ExchangeRequest): [string, string][] {
   if (body === null) return length === 0 ? [["content-length", "0"]] : [];
   return [length === null ? ["transfer-encoding", "chunked"] : ["content-length", String(length)]];
 }

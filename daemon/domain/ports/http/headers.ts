@@ -3,7 +3,7 @@
  * reader. A server in a guest sees itself at localhost, with its port and without a prefix.
  */
 import { PORT_TOKEN_HEADER } from "../../../../shared/api/ports.ts";
-import type { Place } from "./place.ts";
+import type { PortAddress } from "./place.ts";
 import { foreignCookies, hasSecret, isOwnCookie } from "./secrets.ts";
 
 /** Headers of one connection, never passed on. */
@@ -60,7 +60,7 @@ export function innerHost(port: number): string {
  */
 export function headersForServer(
   headers: Headers,
-  place: Place,
+  place: PortAddress,
   port: number,
   client: Client,
   socket: readonly [string, string][] = [],
@@ -83,7 +83,7 @@ export function headersForServer(
 }
 
 /** Never throws: headers that have become invalid are left out. */
-export function headersForClient(answered: readonly [string, string][], place: Place, port: number): Headers {
+export function headersForClient(answered: readonly [string, string][], place: PortAddress, port: number): Headers {
   const headers = new Headers();
   const dropped = new Set(
     answered.filter(([name]) => name === "connection").flatMap(([, value]) => value.toLowerCase().split(/\s*,\s*/)),
@@ -114,7 +114,7 @@ function withoutCookies(types: string): string | null {
 }
 
 /** Rewrites our own address in a header to the server's; other addresses are unchanged. */
-function inward(value: string, place: Place, port: number): string {
+function inward(value: string, place: PortAddress, port: number): string {
   const own = `${place.scheme}://${place.host}`;
   if (value !== own && !value.startsWith(`${own}/`)) return value;
   const path = value.slice(own.length);
@@ -126,7 +126,7 @@ function inward(value: string, place: Place, port: number): string {
 const OWN_NAMES = ["localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]"];
 
 /** A server's location as the client's URL. A location that the server derived from X-Forwarded-Host and -Prefix counts as its own too. */
-function outward(value: string, place: Place, port: number): string {
+function outward(value: string, place: PortAddress, port: number): string {
   const isPath = value.startsWith("/") && !value.startsWith("//");
   if (isPath) return isBelow(value, place.prefix) ? value : place.prefix + value;
   const url = URL.parse(value.startsWith("//") ? `${place.scheme}:${value}` : value);
@@ -138,7 +138,7 @@ function outward(value: string, place: Place, port: number): string {
 }
 
 /** As a URL has it: in lower case, and without the port that its scheme means. */
-function hostOf({ scheme, host }: Place): string | undefined {
+function hostOf({ scheme, host }: PortAddress): string | undefined {
   return URL.parse(`${scheme}://${host}`)?.host;
 }
 
@@ -153,7 +153,7 @@ function portOf(url: URL): number {
 }
 
 /** Its own host's and its own path's; null for a name that is the service's. */
-function cookieForClient(cookie: string, place: Place): string | null {
+function cookieForClient(cookie: string, place: PortAddress): string | null {
   const [pair = "", ...attributes] = cookie.split(";");
   if (isOwnCookie(pair)) return null;
   let path = "/";

@@ -1,7 +1,7 @@
 /** The target of a request: by the label in the path or in the host, and its spelling for client and server. */
 import { PATH_PREFIX, type PortUrls } from "../record.ts";
 
-export interface Place {
+export interface PortAddress {
   label: string;
   /** path: all ports and the API are one origin. host: the port has an origin of its own. */
   mode: "path" | "host";
@@ -15,7 +15,7 @@ export interface Place {
 }
 
 /** Null for requests to the API. `path` is that of the URL, its dots resolved. */
-export function placeOf(host: string | null, path: string, urls: PortUrls): Place | null {
+export function placeOf(host: string | null, path: string, urls: PortUrls): PortAddress | null {
   if (urls.domain === null && !path.startsWith(PATH_PREFIX)) return null;
   const base = new URL(urls.base_url);
   const label = labelOfHost(host, base, urls.domain);

@@ -1,7 +1,7 @@
 /** Keeps our secrets from the servers in guests: API keys wherever they occur, and everything about the port's token. */
 import { PORT_TOKEN_COOKIE, PORT_TOKEN_QUERY } from "../../../../shared/api/ports.ts";
 import { AFTER_PREFIX, TICKET_PREFIXES } from "../../../core/call/tickets.ts";
-import type { Place } from "./place.ts";
+import type { PortAddress } from "./place.ts";
 
 /** API keys, operator keys, OAuth credentials; the tokens of ports and SSH; tickets. */
 const SECRET = new RegExp(
@@ -34,12 +34,12 @@ export function foreignCookies(header: string): string | null {
 }
 
 /** The cookie of a port's token. By this prefix a browser takes no other host's for it, not one below the same domain either. */
-export function tokenCookieOf({ mode }: Pick<Place, "mode">): string {
+export function tokenCookieOf({ mode }: Pick<PortAddress, "mode">): string {
   return mode === "host" ? `__Host-${PORT_TOKEN_COOKIE}` : PORT_TOKEN_COOKIE;
 }
 
 /** The port's token in a Cookie header, or null. */
-export function tokenInCookies(header: string | null, place: Pick<Place, "mode">): string | null {
+export function tokenInCookies(header: string | null, place: Pick<PortAddress, "mode">): string | null {
   for (const each of header?.split(";") ?? []) {
     const at = each.indexOf("=");
     if (each.slice(0, Math.max(at, 0)).trim() === tokenCookieOf(place)) return each.slice(at + 1).trim();

@@ -16,7 +16,7 @@ import { RoomFiles } from "./files.ts";
 import { restoreRoom } from "./restore.ts";
 import { packRoom, streamOf } from "./take.ts";
 
-interface Parts {
+interface BackupParts {
   deps: RoomDeps;
   records: RoomRecords;
   locks: Pick<Locks, "take">;
@@ -31,7 +31,7 @@ export interface RoomBackups {
   sweep(): Promise<void>;
 }
 
-export function makeRoomBackups({ deps, records, locks, findRow, lookup, schedule }: Parts): RoomBackups {
+export function makeRoomBackups({ deps, records, locks, findRow, lookup, schedule }: BackupParts): RoomBackups {
   const files = new RoomFiles(deps);
   const backup = bind(roomBackup, {
     find: (call, { room_id }) => findRow(call, String(room_id)),

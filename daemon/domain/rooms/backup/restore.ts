@@ -43,7 +43,7 @@ const MAX_FILE_BYTES = 2 ** 43;
 
 type Body = OutputOf<typeof roomFromBackup>;
 
-interface Parts {
+interface RestoreParts {
   deps: RoomDeps;
   records: Pick<RoomRecords, "of">;
 }
@@ -55,7 +55,7 @@ export interface RestoredRoom {
 
 /** Throws invalid_body, room_id_in_use, quota_exceeded, drive_full, disk_full. */
 export async function restoreRoom(
-  { deps, records }: Parts,
+  { deps, records }: RestoreParts,
   call: KeyCall,
   room_id: string,
   source: AsyncIterable<Uint8Array>,
@@ -115,7 +115,12 @@ interface Read {
   row: RoomRow;
 }
 
-async function makeRoom({ deps, records }: Parts, call: KeyCall, { about, row }: Read, file: RoomFile): Promise<Body> {
+async function makeRoom(
+  { deps, records }: RestoreParts,
+  call: KeyCall,
+  { about, row }: Read,
+  file: RoomFile,
+): Promise<Body> {
   const { place } = file;
   const { paths, branch, log } = deps;
   const { room_uid, room_id, org_id } = row;

@@ -28,7 +28,7 @@ import { giveState, readState, stageNouns } from "./nouns.ts";
 import { type Started, starting, startRoom } from "./start.ts";
 import type { CheckpointRow } from "./table.ts";
 
-interface Parts {
+interface ForkParts {
   deps: RoomDeps;
   records: RoomRecords;
   locks: Locks;
@@ -37,7 +37,7 @@ interface Parts {
 
 /** Throws room_id_in_use, quota_exceeded, disk_full, room_destroying. */
 export async function forkRoom(
-  parts: Parts,
+  parts: ForkParts,
   call: KeyCall,
   source: RoomRow,
   checkpoint: CheckpointRow,

@@ -42,7 +42,7 @@ export interface Checkpoints {
   stop(): void;
 }
 
-interface Parts {
+interface CheckpointParts {
   deps: RoomDeps;
   records: RoomRecords;
   findRow(call: KeyCall, roomId: string): RoomRow;
@@ -51,7 +51,7 @@ interface Parts {
   locks: Locks;
 }
 
-export function makeCheckpoints(parts: Parts): Checkpoints {
+export function makeCheckpoints(parts: CheckpointParts): Checkpoints {
   const { deps, locks } = parts;
   const { database, paths, branch } = deps;
   const expiring = new Map<string, CheckpointRow>();
@@ -169,9 +169,7 @@ export function makeCheckpoints(parts: Parts): Checkpoints {
       if (parts.lookup(row.org_id, room_id)) throw inUse(room_id);
       const work = (over: AbortSignal) => forkNow(call, row, known, room_id, over);
       try {
-        return await (known
-          ? locks.share(row.room_uid, "forked", work)
-          : locks.take(row.room_uid, "saved", work));
+        return await (known ? locks.share(row.room_uid, "forked", work) : locks.take(row.room_uid, "saved", work));
       } catch (error) {
         unfinished.look();
         throw error;

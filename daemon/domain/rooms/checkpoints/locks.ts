@@ -9,7 +9,7 @@ import { ServiceError } from "../../../core/service-error.ts";
 /** Timeout of `end`: an operation that takes longer needs nothing more of the room. */
 const PATIENCE_MS = 10_000;
 
-interface Held {
+interface HeldLock {
   what: string;
   isShared: boolean;
   end: AbortController;
@@ -17,7 +17,7 @@ interface Held {
 }
 
 export class Locks {
-  readonly #held = new Map<RoomUid, Set<Held>>();
+  readonly #held = new Map<RoomUid, Set<HeldLock>>();
 
   /** `over` is aborted when the room is being destroyed. Throws invalid_state. */
   take<T>(roomUid: RoomUid, what: string, work: (over: AbortSignal) => Promise<T>): Promise<T> {
@@ -39,7 +39,7 @@ export class Locks {
       });
     }
     const over = Promise.withResolvers<void>();
-    const own: Held = { what, isShared, end: new AbortController(), over: over.promise };
+    const own: HeldLock = { what, isShared, end: new AbortController(), over: over.promise };
     this.#held.set(roomUid, held.add(own));
     try {
       return await work(own.end.signal);

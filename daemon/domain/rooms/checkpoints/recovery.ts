@@ -20,7 +20,7 @@ const FIRST_MS = 5_000;
 const AGAIN_MS = 60_000;
 const UNBOUND = { room_ids: null, agent_id: null, expires_at: null };
 
-interface Parts {
+interface RecoveryParts {
   deps: RoomDeps;
   records: RoomRecords;
   locks: Locks;
@@ -29,10 +29,10 @@ interface Parts {
 }
 
 export class CheckpointRecovery {
-  readonly #parts: Parts;
+  readonly #parts: RecoveryParts;
   readonly #due = new Deadlines((roomUid) => void this.finish(roomUid as RoomUid));
 
-  constructor(parts: Parts) {
+  constructor(parts: RecoveryParts) {
     this.#parts = parts;
   }
 

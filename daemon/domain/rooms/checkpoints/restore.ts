@@ -29,14 +29,14 @@ import { retire } from "./retired.ts";
 import { type Started, starting, startRoom } from "./start.ts";
 import type { CheckpointRow } from "./table.ts";
 
-interface Parts {
+interface CheckpointRestoreParts {
   deps: RoomDeps;
   records: RoomRecords;
 }
 
 /** Throws invalid_state, snapshot_incompatible, guest_unreachable, disk_full, quota_exceeded, room_destroying. */
 export async function restoreRoom(
-  parts: Parts,
+  parts: CheckpointRestoreParts,
   call: KeyCall,
   row: RoomRow,
   checkpoint: CheckpointRow,

@@ -22,19 +22,20 @@ export interface Artifact {
   digest: string | null;
 }
 
-type Place = Pick<Paths, "snapshots" | "checkpoints" | "recordings" | "sandbox"> & Parameters<typeof templateFiles>[0];
+type ArtifactPaths = Pick<Paths, "snapshots" | "checkpoints" | "recordings" | "sandbox"> &
+  Parameters<typeof templateFiles>[0];
 
 /** By device and inode. */
 type Digests = ReadonlyMap<string, string>;
 
 export class Artifacts {
-  readonly #paths: Place;
+  readonly #paths: ArtifactPaths;
   readonly #roomUid: RoomUid;
   /** Digests of its guests' template files. */
   #digests: Digests = new Map();
   #atOther: ReadonlySet<string> = new Set();
 
-  constructor(paths: Place, roomUid: RoomUid) {
+  constructor(paths: ArtifactPaths, roomUid: RoomUid) {
     this.#paths = paths;
     this.#roomUid = roomUid;
   }

@@ -57,7 +57,7 @@ export const about = Type.Object({
   /** Bytes of its other files: snapshots, checkpoints, recordings, and sandboxes that are carried along. */
   other_bytes: count,
 });
-export type About = Static<typeof about>;
+export type RoomHeader = Static<typeof about>;
 
 const first = Type.Object({ roomd_room: Type.Literal(FORMAT), about });
 /** No part of it leads out of the room. */
@@ -83,7 +83,7 @@ export class NotWhole extends Error {
 }
 
 /** Throws NotWhole. */
-export function readFirst(given: string): About {
+export function readFirst(given: string): RoomHeader {
   const said = parsed(given);
   if (Value.Check(first, said)) return said.about;
   throw new NotWhole("the format of the room is unknown to this roomd");

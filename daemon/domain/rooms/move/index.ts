@@ -44,14 +44,14 @@ export interface PeerCalls {
   fits(asked: unknown): Promise<FitsAnswer>;
 }
 
-interface Parts {
+interface MoveParts {
   deps: MoveDeps;
   locks: Pick<Locks, "take" | "isHeld">;
   findRow(call: KeyCall, roomId: string): RoomRow;
   schedule(row: RoomRow): void;
 }
 
-export function makeMoves({ deps, locks, findRow, schedule }: Parts): Moves {
+export function makeMoves({ deps, locks, findRow, schedule }: MoveParts): Moves {
   const { database, paths, directory, hostId } = deps;
   const arrivals = new ReceivedRooms(deps, schedule);
   const due = new Deadlines((roomUid) => void goOn(roomUid as RoomUid));

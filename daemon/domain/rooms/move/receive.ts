@@ -31,7 +31,7 @@ import { readState, requireSpaceFor, wakeNouns } from "../checkpoints/nouns.ts";
 import type { Arrived, RoomDeps, Settled } from "../deps.ts";
 import { getRoom } from "../store.ts";
 import type { RoomRow } from "../table.ts";
-import { type About, NotWhole } from "./format.ts";
+import { NotWhole, type RoomHeader } from "./format.ts";
 import { branchedOf, giveRows, type MovedState } from "./rows.ts";
 import { MEMBERS } from "./timeouts.ts";
 import { RoomReader } from "./unpack.ts";
@@ -149,7 +149,7 @@ export class ReceivedRooms {
     source: AsyncIterable<Uint8Array>,
     gone: AbortSignal,
     begun: { is: boolean },
-  ): Promise<About> {
+  ): Promise<RoomHeader> {
     const deps = this.#deps;
     const { paths, directory, database } = deps;
     const place = paths.arriving(roomUid);
@@ -205,7 +205,7 @@ export class ReceivedRooms {
   }
 
   /** Detects errors of its rows before the sender relies on them. */
-  async #tryRows(about: About): Promise<void> {
+  async #tryRows(about: RoomHeader): Promise<void> {
     const { database, paths, branch } = this.#deps;
     const place = paths.arriving(about.room.room_uid);
     const state = await readState<MovedState>(place.state);
@@ -226,9 +226,9 @@ export class ReceivedRooms {
     throw violatesUnique(tried.error, "rooms.room_id") ? nameTaken(about.room.room_id) : tried.error;
   }
 
-  #aboutOf(roomUid: RoomUid): About | null {
+  #aboutOf(roomUid: RoomUid): RoomHeader | null {
     const { whole } = this.#deps.paths.arriving(roomUid);
-    return existsSync(whole) ? (JSON.parse(readFileSync(whole, "utf8")) as About) : null;
+    return existsSync(whole) ? (JSON.parse(readFileSync(whole, "utf8")) as RoomHeader) : null;
   }
 
   async #settleNow(roomUid: RoomUid): Promise<"arrived" | "not ours"> {
@@ -261,7 +261,7 @@ export class ReceivedRooms {
     return "arrived";
   }
 
-  async #takeUp(roomUid: RoomUid, about: About): Promise<void> {
+  async #takeUp(roomUid: RoomUid, about: RoomHeader): Promise<void> {
     const { paths, database, branch, log, pauses } = this.#deps;
     const place = paths.arriving(roomUid);
     const state = await readState<MovedState>(place.state);
@@ -336,7 +336,7 @@ export class ReceivedRooms {
   }
 }
 
-async function writeWhole(path: string, about: About): Promise<void> {
+async function writeWhole(path: string, about: RoomHeader): Promise<void> {
   const temporary = `${path}.new`;
   const file = await open(temporary, "w", 0o600);
   try {

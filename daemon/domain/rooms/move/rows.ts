@@ -12,7 +12,7 @@ import type { CheckpointRow } from "../checkpoints/table.ts";
 import type { RoomDeps } from "../deps.ts";
 import { getRoom, insertRoom, updateRoom } from "../store.ts";
 import type { RoomRow } from "../table.ts";
-import type { About } from "./format.ts";
+import type { RoomHeader } from "./format.ts";
 
 export interface MovedState extends RoomState {
   sandboxes: MovedSandboxes;
@@ -36,7 +36,7 @@ export function aboutOf({
   epoch: number;
   drive_bytes: number;
   other_bytes: number;
-}): About {
+}): RoomHeader {
   const { room_uid, room_id, org_id, labels, drive_limit_bytes, created_at, updated_at, expires_at } = row;
   const { created_by_type, created_by_id, keep_drive, former_ids } = row;
   return {
@@ -64,7 +64,7 @@ export function* takeRows({ branch, sandboxes }: RoomDeps, queries: Queries, row
 export function giveRows(
   deps: RoomDeps,
   queries: Queries,
-  { room, from, epoch, head }: About,
+  { room, from, epoch, head }: RoomHeader,
   state: MovedState,
   putting: Putting,
 ): RoomRow {

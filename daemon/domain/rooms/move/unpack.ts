@@ -8,7 +8,7 @@ import { errnoOf } from "../../../core/service-error.ts";
 import { SYNC_EVERY_BYTES } from "../../../host/files/open-file.ts";
 import { contentIn, entriesIn, makeStoreDirectories } from "../../../host/files/store-places.ts";
 import { crossedDirectory } from "../../../host/isolation/directories.ts";
-import { type About, type FileName, type Line, MAX_LINE_BYTES, NotWhole, readFirst, readLine } from "./format.ts";
+import { type FileName, type Line, MAX_LINE_BYTES, NotWhole, type RoomHeader, readFirst, readLine } from "./format.ts";
 import type { Packed } from "./pack.ts";
 import { leftMs, type MoveTimeouts } from "./timeouts.ts";
 
@@ -52,7 +52,7 @@ export class RoomReader {
   }
 
   /** The description of the room; called first. Throws NotWhole. */
-  async about(): Promise<About> {
+  async about(): Promise<RoomHeader> {
     return readFirst(await this.#line());
   }
 

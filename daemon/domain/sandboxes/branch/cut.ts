@@ -21,7 +21,7 @@ import type { SnapshotRow } from "../snapshots/table.ts";
 import { noteParent, takeFiles } from "../snapshots/take.ts";
 import { isCalled } from "../store.ts";
 import type { SandboxRow } from "../table.ts";
-import { type CutSandbox, type Parts, placeOf, supervised, usingAll } from "./parts.ts";
+import { type BranchParts, type CutSandbox, placeOf, supervised, usingAll } from "./parts.ts";
 
 const MAX_MS = {
   /** Previous work of a sandbox: another snapshot, a merge of its layers. */
@@ -50,7 +50,7 @@ export interface RoomCut<T, R> {
   keep(cut: Cut<T>): Promise<R>;
 }
 
-export function cutRoom<T, R>(parts: Parts, call: KeyCall, room: RoomTarget, request: RoomCut<T, R>): Promise<R> {
+export function cutRoom<T, R>(parts: BranchParts, call: KeyCall, room: RoomTarget, request: RoomCut<T, R>): Promise<R> {
   const { deps, supervisors } = parts;
   return supervisors.holding(room.room_uid, async () => {
     requireActive(deps.currentRoom(room.room_uid));
@@ -74,7 +74,7 @@ export function cutRoom<T, R>(parts: Parts, call: KeyCall, room: RoomTarget, req
   });
 }
 
-function inUse<T>({ supervisors }: Parts, all: readonly Supervisor[], work: () => Promise<T>): Promise<T> {
+function inUse<T>({ supervisors }: BranchParts, all: readonly Supervisor[], work: () => Promise<T>): Promise<T> {
   return all.reduce<() => Promise<T>>(
     (inner, { row }) =>
       () =>
@@ -90,7 +90,7 @@ interface Woken {
 }
 
 /** Returns it to standby unless a call uses it. A message that arrived after the pause wakes it; an older unread message does not. */
-async function putBack({ deps, supervisors, waking }: Parts, { supervisor, paused_at }: Woken): Promise<void> {
+async function putBack({ deps, supervisors, waking }: BranchParts, { supervisor, paused_at }: Woken): Promise<void> {
   const { sandbox_id } = supervisor.row;
   await supervisor
     .standby(undefined, undefined, () => supervisor.row.state === "running" && supervisors.usesOf(sandbox_id) <= 1)
@@ -101,7 +101,7 @@ async function putBack({ deps, supervisors, waking }: Parts, { supervisor, pause
 }
 
 async function cutNow<T, R>(
-  parts: Parts,
+  parts: BranchParts,
   call: KeyCall,
   room: RoomTarget,
   { checkpoint_id, created_at, name, whileStill, keep }: RoomCut<T, R>,

@@ -6,15 +6,15 @@ import type { RoomTarget } from "../../../core/call/room-target.ts";
 import type { Queries } from "../../../db/client.ts";
 import { deleteSnapshot, snapshotsOf } from "../snapshots/store.ts";
 import type { SnapshotRow } from "../snapshots/table.ts";
-import { bytesLeft, keepSnapshots, requireBytes, requireSpace, type Used } from "../snapshots/take.ts";
+import { bytesLeft, type DiskUseBefore, keepSnapshots, requireBytes, requireSpace } from "../snapshots/take.ts";
 import { roomSandboxes } from "../store.ts";
 import { cutRoom, type RoomCut } from "./cut.ts";
 import {
+  type BranchParts,
   type CutSandbox,
   type ForkedItem,
   isAtRest,
   itemOf,
-  type Parts,
   placeOf,
   supervised,
   usingAll,
@@ -28,7 +28,7 @@ const WAIT_MS = 150_000;
 
 export interface SandboxesBranch {
   /** Throws quota_exceeded, disk_full, invalid_state if a cut is impossible now. `bytes`: size of the other data that will be kept. */
-  requireSpace(room: RoomTarget, bytes: number): Promise<Used>;
+  requireSpace(room: RoomTarget, bytes: number): Promise<DiskUseBefore>;
   /** Throws quota_exceeded, disk_full if there is no space for a drive that replaces another. */
   requireBytes(room: Pick<RoomTarget, "org_id">, bytes: { added: number; freed?: number }): Promise<void>;
   /** Bytes that may still be written, in addition to `written`, which are on disk and not counted yet. */
@@ -38,7 +38,7 @@ export interface SandboxesBranch {
   /** Sandboxes that take part in a cut. */
   guests(roomUid: RoomUid): SandboxId[];
   /** Within the transaction that creates the checkpoint; `bytes`: size of its other data. Throws quota_exceeded. */
-  keep(queries: Queries, room: RoomTarget, used: Used, snapshots: readonly SnapshotRow[], bytes: number): void;
+  keep(queries: Queries, room: RoomTarget, used: DiskUseBefore, snapshots: readonly SnapshotRow[], bytes: number): void;
   /** Rolls the sandboxes back: afterwards each hibernates in its state of the checkpoint, and no other sandbox exists. */
   turnBack(call: KeyCall, room: RoomTarget, turning: TurnBack): Promise<void>;
   /** Has them run as they did, by the ids of `as`; resolves once each does, or there is a problem. */
@@ -61,7 +61,7 @@ export interface SandboxesBranch {
   remove(roomUid: RoomUid, snapshotIds: readonly SnapshotId[]): Promise<void>;
 }
 
-export function makeSandboxesBranch(parts: Parts): SandboxesBranch {
+export function makeSandboxesBranch(parts: BranchParts): SandboxesBranch {
   const { deps, supervisors, places } = parts;
   return {
     requireSpace: async (room, bytes) =>

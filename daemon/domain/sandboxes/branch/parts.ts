@@ -17,7 +17,7 @@ import type { SnapshotPlace, SnapshotPlaces } from "../snapshots/place.ts";
 import { roomSandboxes } from "../store.ts";
 import type { SandboxRow } from "../table.ts";
 
-export interface Parts {
+export interface BranchParts {
   deps: SandboxDeps;
   supervisors: Supervisors;
   places: SnapshotPlaces;
@@ -49,7 +49,7 @@ export interface ForkedItem {
 
 /** Supervisors of the sandboxes that take part. Throws guest_unreachable, and invalid_state that names the sandboxes in a transition. */
 export async function supervised(
-  { deps, supervisors }: Parts,
+  { deps, supervisors }: BranchParts,
   { room_uid }: Pick<RoomTarget, "room_uid">,
 ): Promise<Supervisor[]> {
   for (const { sandbox_id } of roomSandboxes(deps.database.queries, room_uid)) {
@@ -75,7 +75,7 @@ export async function supervised(
 }
 
 export function placeOf(
-  { places }: Pick<Parts, "places">,
+  { places }: Pick<BranchParts, "places">,
   { room_uid }: Pick<RoomTarget, "room_uid">,
   snapshot_id: SnapshotId,
 ): SnapshotPlace {
@@ -87,12 +87,12 @@ export function usingAll<T>(places: SnapshotPlaces, ids: readonly SnapshotId[], 
   return ids.reduce<() => Promise<T>>((inner, id) => () => places.use(id, inner), work)();
 }
 
-export function itemOf({ deps }: Pick<Parts, "deps">, { room_id }: RoomTarget, { row }: Supervisor): ForkedItem {
+export function itemOf({ deps }: Pick<BranchParts, "deps">, { room_id }: RoomTarget, { row }: Supervisor): ForkedItem {
   const sandbox = toSandboxRecord(row, room_id, deps.portsOf(row.sandbox_id));
   return { agent_id: row.agent_id, sandbox, problem: null };
 }
 
-export function failedItem({ deps }: Pick<Parts, "deps">, agent_id: string, error: unknown): ForkedItem {
+export function failedItem({ deps }: Pick<BranchParts, "deps">, agent_id: string, error: unknown): ForkedItem {
   if (!(error instanceof ServiceError)) {
     deps.log.error("failed to return a sandbox of a room to its former state", {
       agent_id,

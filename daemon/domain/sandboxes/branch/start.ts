@@ -14,13 +14,13 @@ import type { Supervisor } from "../lifecycle/supervisor.ts";
 import { recordMade } from "../snapshots/fork.ts";
 import { getSnapshot } from "../snapshots/store.ts";
 import { locateSandbox } from "../store.ts";
-import { type CutSandbox, type ForkedItem, failedItem, isAtRest, itemOf, type Parts } from "./parts.ts";
+import { type BranchParts, type CutSandbox, type ForkedItem, failedItem, isAtRest, itemOf } from "./parts.ts";
 
 const WAIT_MS = 150_000;
 
 /** `as`: the room's ids for them. */
 export async function startAll(
-  parts: Parts,
+  parts: BranchParts,
   call: KeyCall,
   room: RoomTarget,
   sandboxes: readonly CutSandbox[],
@@ -50,7 +50,7 @@ interface Starting {
 }
 
 async function present(
-  parts: Parts,
+  parts: BranchParts,
   call: KeyCall,
   room: RoomTarget,
   { sandbox, sandbox_id, found }: Starting,
@@ -71,7 +71,11 @@ async function present(
 }
 
 /** Does nothing if another trigger, such as a message, was faster. */
-async function resume({ deps, supervisors }: Parts, { org_id }: RoomTarget, supervisor: Supervisor): Promise<void> {
+async function resume(
+  { deps, supervisors }: BranchParts,
+  { org_id }: RoomTarget,
+  supervisor: Supervisor,
+): Promise<void> {
   const { sandbox_id } = supervisor.row;
   const settled = () => supervisor.published.until(({ state }) => isAtRest(state) || state === "failed", WAIT_MS);
   await supervisors.use(sandbox_id, async () => {
@@ -91,7 +95,7 @@ async function resume({ deps, supervisors }: Parts, { org_id }: RoomTarget, supe
 }
 
 async function make(
-  { deps, supervisors }: Parts,
+  { deps, supervisors }: BranchParts,
   call: KeyCall,
   room: RoomTarget,
   sandbox: CutSandbox,
@@ -117,7 +121,11 @@ async function make(
 }
 
 /** A sandbox that was not running at the cut does not run now. A failure of this is not reported as a problem of the room. */
-async function restAgain({ deps, supervisors }: Parts, supervisor: Supervisor, { was }: CutSandbox): Promise<void> {
+async function restAgain(
+  { deps, supervisors }: BranchParts,
+  supervisor: Supervisor,
+  { was }: CutSandbox,
+): Promise<void> {
   const { sandbox_id } = supervisor.row;
   if (was === "running" || supervisor.row.state !== "running") return;
   const isWanted = () => supervisor.row.state === "running" && supervisors.usesOf(sandbox_id) <= 1;

@@ -17,7 +17,7 @@ import { appendAudit } from "../../audit/index.ts";
 import type { Supervisor } from "../lifecycle/supervisor.ts";
 import { roomSandboxes } from "../store.ts";
 import type { SandboxRow } from "../table.ts";
-import { type CutSandbox, type Parts, placeOf, supervised } from "./parts.ts";
+import { type BranchParts, type CutSandbox, placeOf, supervised } from "./parts.ts";
 
 export interface TurnBack {
   sandboxes: readonly CutSandbox[];
@@ -31,7 +31,7 @@ export interface TurnBack {
  * Throws invalid_state, guest_unreachable, snapshot_incompatible and errors of `begin` before any change; later, the error that occurred.
  */
 export async function turnBack(
-  parts: Parts,
+  parts: BranchParts,
   call: KeyCall,
   room: RoomTarget,
   { sandboxes, begin, whileEnded }: TurnBack,
@@ -64,7 +64,7 @@ export async function turnBack(
 }
 
 async function turnOne(
-  parts: Parts,
+  parts: BranchParts,
   room: RoomTarget,
   { snapshot_id, sandbox_id }: CutSandbox,
   supervisor: Supervisor | undefined,
@@ -83,7 +83,7 @@ async function turnOne(
 
 /** Each sandbox has its own audit record, as if requested separately. */
 async function record(
-  { deps }: Parts,
+  { deps }: BranchParts,
   call: KeyCall,
   room: RoomTarget,
   { gone, back }: { gone: readonly SandboxRow[]; back: readonly CutSandbox[] },

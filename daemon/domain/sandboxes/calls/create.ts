@@ -111,14 +111,14 @@ export function requireComing(deps: SandboxDeps, row: SandboxRow): void {
 }
 
 /** The settings of a new sandbox. Defaults: a free CID, the memory of its template or snapshot. */
-export type Wanted = Omit<Input, "room_id" | "wait" | "wait_timeout_ms"> & {
+export type SandboxSettings = Omit<Input, "room_id" | "wait" | "wait_timeout_ms"> & {
   /** Its id, if known in advance. */
   sandbox_id?: SandboxId;
 };
 
-type Settled = Wanted & { guest_cid: number; memory_mib: number };
+type Settled = SandboxSettings & { guest_cid: number; memory_mib: number };
 
-interface Begun {
+interface StartedSandbox {
   supervisor: Supervisor;
   warnings: string[];
 }
@@ -127,7 +127,7 @@ interface Begun {
  * The sandbox that the same call created in an earlier attempt without an answer: no second one is created. A sandbox that failed or was
  * destroyed is created again.
  */
-function begunBy(supervisors: Supervisors, call: KeyCall): Begun | null {
+function begunBy(supervisors: Supervisors, call: KeyCall): StartedSandbox | null {
   const { begun } = call.work;
   const supervisor = begun && supervisors.get(String(begun.sandbox_id));
   if (!supervisor || !IS_COMING.includes(supervisor.row.state)) return null;
@@ -147,10 +147,10 @@ export async function begin(
   deps: SandboxDeps,
   supervisors: Supervisors,
   call: KeyCall,
-  input: Wanted,
+  input: SandboxSettings,
   room: RoomTarget,
   source: Source | null,
-): Promise<Begun> {
+): Promise<StartedSandbox> {
   requireDrive(deps, room);
   if (!source) throw new ServiceError(input.snapshot_id === undefined ? "template_not_found" : "snapshot_not_found");
   // Throws not_ready if no guest could start: nothing is allocated or written in that case.
@@ -179,7 +179,7 @@ async function beginWith(
   input: Settled,
   room: RoomTarget,
   source: Source,
-): Promise<Begun> {
+): Promise<StartedSandbox> {
   const warm = takeWarm(deps, input, source);
   const row = newRow(call, input, room, source, deps.egressDefault, warm);
   describe(call, row);

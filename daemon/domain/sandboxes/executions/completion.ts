@@ -23,7 +23,7 @@ import type { SandboxRow } from "../table.ts";
 import type { Happening } from "./accounting.ts";
 import { guestAccessOf } from "./guest-access.ts";
 import { recordEnd, recordRolledBack, recordsOf } from "./record-end.ts";
-import { type Beginner, ExecutionRegistry, Known } from "./registry.ts";
+import { type Beginner, ExecutionRegistry, TrackedExecution } from "./registry.ts";
 import { saveOutput } from "./run/background.ts";
 import { outputToOf } from "./run/request.ts";
 
@@ -38,7 +38,7 @@ const NEVER = new AbortController().signal;
 const NAME = new RegExp(EXEC_ID_PATTERN);
 
 /** The needed fields of an execution: there may be thousands. */
-type Told = Pick<ExecState, "exec_id" | "state" | "tag" | "note">;
+type ReportedExecution = Pick<ExecState, "exec_id" | "state" | "tag" | "note">;
 
 interface Watched {
   known: ExecutionRegistry;
@@ -115,7 +115,7 @@ export class Completions {
   }
 
   /** An execution runs in the background; `isMetered`: the record of the call that started it meters it. */
-  begun(row: SandboxRow, execution: Told, by: Beginner | null, isMetered = by !== null): void {
+  begun(row: SandboxRow, execution: ReportedExecution, by: Beginner | null, isMetered = by !== null): void {
     const watched = this.#watched.get(row.sandbox_id);
     if (!watched) return;
     const { exec_id } = execution;
@@ -149,7 +149,7 @@ export class Completions {
   attend(row: SandboxRow, execId: string, by: Beginner): Attendance {
     const own = this.#watched.get(row.sandbox_id)?.known;
     if (own?.get(execId)) return REPEATED;
-    const known = own?.add(execId, by, "asked") ?? new Known(by, "asked");
+    const known = own?.add(execId, by, "asked") ?? new TrackedExecution(by, "asked");
     let meters = false;
     return {
       isRepeated: false,
@@ -218,8 +218,8 @@ export class Completions {
   }
 
   /** Executions that callers may have started: a guest agent also lists those started in other ways. */
-  async #listed(link: GuestLink): Promise<Told[]> {
-    const found: Told[] = [];
+  async #listed(link: GuestLink): Promise<ReportedExecution[]> {
+    const found: ReportedExecution[] = [];
     for (let after = 0, seen = 0; seen < MAX_FOUND; ) {
       const page = await listInGuest(link, after, PAGE);
       for (const { exec_id, state, tag, note } of page) {
@@ -250,7 +250,7 @@ export class Completions {
     return settled;
   }
 
-  #save(row: SandboxRow, { saving }: Watched, execution: Told): void {
+  #save(row: SandboxRow, { saving }: Watched, execution: ReportedExecution): void {
     const path = outputToOf(execution.tag);
     if (path === null || execution.note !== "") return;
     const { exec_id } = execution;

@@ -9,7 +9,7 @@ import { appendAudit, executionRecords } from "../../audit/index.ts";
 import type { SandboxDeps } from "../deps.ts";
 import { placeOf } from "../metering.ts";
 import type { SandboxRow } from "../table.ts";
-import type { Beginner, Known } from "./registry.ts";
+import type { Beginner, TrackedExecution } from "./registry.ts";
 import { redact } from "./run/redact.ts";
 import type { CommandRequest } from "./run/request.ts";
 import { endSpan } from "./span.ts";
@@ -32,7 +32,7 @@ export async function recordEnd(
   { database, meter }: Pick<SandboxDeps, "database" | "meter">,
   row: SandboxRow,
   execution: ExecState,
-  { by, duties }: Pick<Known, "by" | "duties">,
+  { by, duties }: Pick<TrackedExecution, "by" | "duties">,
 ): Promise<void> {
   const { exec_id, exit_code, signal, timed_out, oom, stdout_bytes, stderr_bytes } = execution;
   const ending = { exit_code, signal, timed_out, ...(oom && { oom }) };
@@ -63,7 +63,7 @@ export async function recordRolledBack(
   { database }: Pick<SandboxDeps, "database">,
   { org_id, room_uid, agent_id, sandbox_id }: SandboxRow,
   exec_id: string,
-  { by }: Pick<Known, "by">,
+  { by }: Pick<TrackedExecution, "by">,
 ): Promise<void> {
   const { argv, span, trace_id, ...beginner } = by ?? NOBODY;
   span.end({ problem: "rolled_back", attributes: { "roomd.exec_id": exec_id } });

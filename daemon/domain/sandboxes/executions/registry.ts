@@ -18,7 +18,7 @@ export interface Beginner extends Pick<AuditEntry, "actor" | "source" | "request
 }
 
 /** One execution, as long as anything is still to be done about it. */
-export class Known {
+export class TrackedExecution {
   /** The starter and the command; null if unknown. */
   by: Beginner | null;
   /** Start time, as far as the host knows. */
@@ -44,7 +44,7 @@ export class Known {
 }
 
 export class ExecutionRegistry {
-  readonly #all = new Map<string, Known>();
+  readonly #all = new Map<string, TrackedExecution>();
   readonly #changed: () => void;
 
   /** `changed` is called after an execution may have started or ended. */
@@ -56,18 +56,18 @@ export class ExecutionRegistry {
     return this.#all.size;
   }
 
-  get(execId: string): Known | undefined {
+  get(execId: string): TrackedExecution | undefined {
     return this.#all.get(execId);
   }
 
   /** Executions that run or may run: a call waits for them, or they run in the background. */
-  running(): [string, Known][] {
+  running(): [string, TrackedExecution][] {
     return [...this.#all].filter(([, { duties }]) => duties.waits || duties.runs);
   }
 
   /** For an execution that is not tracked yet. */
-  add(execId: string, by: Beginner | null, ...what: Happening[]): Known {
-    const known = new Known(by, ...what);
+  add(execId: string, by: Beginner | null, ...what: Happening[]): TrackedExecution {
+    const known = new TrackedExecution(by, ...what);
     this.#all.set(execId, known);
     if (this.#all.size > MAX_KNOWN) {
       const [oldest] = [...this.#all].find(([, { duties }]) => !duties.waits) ?? [];
@@ -78,14 +78,14 @@ export class ExecutionRegistry {
   }
 
   /** Execution `known` runs in the background, started by `by`. */
-  begun(known: Known, by: Beginner | null, ...what: Happening[]): void {
+  begun(known: TrackedExecution, by: Beginner | null, ...what: Happening[]): void {
     known.by = by;
     known.happened("begun", ...what);
     this.#changed();
   }
 
   /** Applies the events to `known`, which may be evicted already; drops it if nothing remains to be done. */
-  happened(execId: string, known: Known, ...what: Happening[]): void {
+  happened(execId: string, known: TrackedExecution, ...what: Happening[]): void {
     known.happened(...what);
     if (known.stage === "unknown" && this.#all.get(execId) === known) this.forget(execId);
     else this.#changed();

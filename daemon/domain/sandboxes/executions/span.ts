@@ -27,9 +27,9 @@ export function commandSpan(
   });
 }
 
-type Ended = Pick<ExecState, "exec_id" | "exit_code" | "signal" | "timed_out"> & { duration_ms: number };
+type EndedExecution = Pick<ExecState, "exec_id" | "exit_code" | "signal" | "timed_out"> & { duration_ms: number };
 
-export function endSpan(span: Span, { exec_id, exit_code, signal, timed_out, duration_ms }: Ended): void {
+export function endSpan(span: Span, { exec_id, exit_code, signal, timed_out, duration_ms }: EndedExecution): void {
   span.end({
     duration_ms,
     attributes: {

@@ -36,14 +36,14 @@ export function makePlaces(): FairSemaphore {
 }
 
 /** A sandbox during one call. */
-export interface Opened {
+export interface OpenSandbox {
   link: GuestLink;
   target: SandboxTarget;
   /** Keeps the sandbox in use, and the call's place taken, until this resolves: for answers that stream. */
   until(over: Promise<unknown>): void;
 }
 
-type Run<Op extends Operation> = Verb<Op, Opened>["run"];
+type Run<Op extends Operation> = Verb<Op, OpenSandbox>["run"];
 
 interface FileVerb<Op extends Operation> {
   rules: NonNullable<Verb<Op, SandboxTarget>["rules"]>;

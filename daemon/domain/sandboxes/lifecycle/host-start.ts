@@ -22,17 +22,17 @@ const RESUME_FAILED = "resume_failed";
 type Deps = Pick<SandboxDeps, "log" | "pool" | "onEvent" | "driveMode" | "crashed" | "host" | "currentRoom"> & {
   limits: Pick<SandboxDeps["limits"], "concurrent_creates">;
 };
-type Asked = Pick<Supervisors, "get" | "use" | "growth">;
+type StartSupervisors = Pick<Supervisors, "get" | "use" | "growth">;
 
 export class HostStart {
   readonly #deps: Deps;
-  readonly #supervisors: Asked;
+  readonly #supervisors: StartSupervisors;
   readonly #gate: Gate;
   readonly #over = new AbortController();
   readonly #underWay = new Map<SandboxRow["sandbox_id"], Promise<void>>();
   #isLate = false;
 
-  constructor(deps: Deps, supervisors: Asked) {
+  constructor(deps: Deps, supervisors: StartSupervisors) {
     this.#deps = deps;
     this.#supervisors = supervisors;
     this.#gate = new Gate(deps.limits.concurrent_creates);

@@ -4,14 +4,14 @@ import { type sandboxUpdate, WAKE_REASONS } from "../../../../shared/api/sandbox
 import type { RuleBreak } from "../../../core/call/operation.ts";
 import type { SandboxRow } from "../table.ts";
 
-interface Asked {
+interface LifecycleInput {
   idle_timeout_seconds?: number | null | undefined;
   lifecycle?: InputOf<typeof sandboxUpdate>["lifecycle"];
 }
 type Lifecycle = Pick<SandboxRow, "idle_timeout_seconds" | "on_idle" | "wake_on">;
 
 /** idle_timeout_seconds and lifecycle.idle_after_seconds are one setting. */
-export function lifecycleRules({ idle_timeout_seconds, lifecycle }: Asked): RuleBreak[] {
+export function lifecycleRules({ idle_timeout_seconds, lifecycle }: LifecycleInput): RuleBreak[] {
   if (idle_timeout_seconds === undefined || lifecycle?.idle_after_seconds === undefined) return [];
   return [
     {
@@ -24,7 +24,7 @@ export function lifecycleRules({ idle_timeout_seconds, lifecycle }: Asked): Rule
 }
 
 /** Of a new sandbox, or of the one in `row` after a change. By default everything wakes it; a list is exact. */
-export function lifecycleOf({ idle_timeout_seconds, lifecycle = {} }: Asked, row?: Lifecycle): Lifecycle {
+export function lifecycleOf({ idle_timeout_seconds, lifecycle = {} }: LifecycleInput, row?: Lifecycle): Lifecycle {
   const { idle_after_seconds = idle_timeout_seconds, on_idle = row?.on_idle ?? "destroy", wake_on } = lifecycle;
   return {
     idle_timeout_seconds: idle_after_seconds === undefined ? (row?.idle_timeout_seconds ?? null) : idle_after_seconds,

@@ -180,7 +180,11 @@ export class Idleness {
     this.#failures.set(sandbox_id, failures);
     this.restart(sandbox_id);
     if (failures > MAX_TOLD) return;
-    this.#deps.log.warn("failed to pause or hibernate an idle sandbox; it keeps running", { sandbox_id, wanted, error: describeError(error) });
+    this.#deps.log.warn("failed to pause or hibernate an idle sandbox; it keeps running", {
+      sandbox_id,
+      wanted,
+      error: describeError(error),
+    });
     this.#deps.onEvent(EVENTS[wanted], row, { reason: IDLE, message: row.status_message }, "error");
   }
 }

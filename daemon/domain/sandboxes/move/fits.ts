@@ -40,9 +40,9 @@ export interface Loaded {
   on: SavedOn;
 }
 
-type Parts = { deps: SandboxDeps; supervisors: Pick<Supervisors, "get">; places: Pick<SnapshotPlaces, "of"> };
+type FitParts = { deps: SandboxDeps; supervisors: Pick<Supervisors, "get">; places: Pick<SnapshotPlaces, "of"> };
 
-export async function loadedOf({ deps, supervisors, places }: Parts, roomUid: RoomUid): Promise<Loaded[]> {
+export async function loadedOf({ deps, supervisors, places }: FitParts, roomUid: RoomUid): Promise<Loaded[]> {
   const { queries } = deps.database;
   const found: Loaded[] = [];
   const add = async (id: Loaded["id"], look: Promise<SavedOn | null> | undefined) => {

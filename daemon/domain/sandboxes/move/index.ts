@@ -7,7 +7,7 @@ import { namesIn } from "../../../host/files/gone.ts";
 import { synced } from "../../../host/files/synced.ts";
 import { ownSaved } from "../../../host/guest/transfer.ts";
 import { makeGuestDirectories } from "../../../host/isolation/directories.ts";
-import type { Parts } from "../branch/parts.ts";
+import type { BranchParts } from "../branch/parts.ts";
 import type { SandboxDeps } from "../deps.ts";
 import type { HostStart } from "../lifecycle/host-start.ts";
 import { takeUp } from "../lifecycle/recover.ts";
@@ -44,7 +44,7 @@ export interface SandboxesMove {
 }
 
 interface Needs {
-  parts: Parts;
+  parts: BranchParts;
   hostStart: Pick<HostStart, "again">;
   snapshots: Pick<Snapshots, "schedule">;
   end(rows: readonly SandboxRow[]): Promise<void>;

@@ -33,10 +33,10 @@ export interface Leaving {
   isForced: boolean;
 }
 
-type Parts = { deps: SandboxDeps; supervisors: Pick<Supervisors, "get" | "use" | "recordOf"> };
+type LeaveParts = { deps: SandboxDeps; supervisors: Pick<Supervisors, "get" | "use" | "recordOf"> };
 
 /** Before any guest is paused: checks that the disk has space for the saved guests. Throws disk_full. */
-export function requireSpaceToSave({ deps, supervisors }: Parts, roomUid: RoomUid): void {
+export function requireSpaceToSave({ deps, supervisors }: LeaveParts, roomUid: RoomUid): void {
   const ofRoom = roomSandboxes(deps.database.queries, roomUid);
   const own = new Set<string>(ofRoom.map(({ sandbox_id }) => sandbox_id));
   const all = shutdownPlanOf(deps.database.queries, deps.paths, Number.POSITIVE_INFINITY, supervisors.recordOf);
@@ -46,7 +46,7 @@ export function requireSpaceToSave({ deps, supervisors }: Parts, roomUid: RoomUi
 
 /** Returns the hibernated sandboxes and the agents of ended ones. Throws invalid_state: the saved ones have to be resumed then. */
 export async function leave(
-  { deps, supervisors }: Parts,
+  { deps, supervisors }: LeaveParts,
   roomUid: RoomUid,
   { refused, isForced }: Leaving,
   end: (rows: readonly SandboxRow[]) => Promise<void>,

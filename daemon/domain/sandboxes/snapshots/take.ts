@@ -69,7 +69,7 @@ export async function noteParent({ log }: SandboxDeps, supervisor: Supervisor, s
   );
 }
 
-type About = Pick<SnapshotRow, "snapshot_id" | "mode" | "name" | "created_at" | "expires_at"> &
+type SnapshotFacts = Pick<SnapshotRow, "snapshot_id" | "mode" | "name" | "created_at" | "expires_at"> &
   Pick<SnapshotRequest, "whenReady" | "whileStill"> & { checkpoint_id?: SnapshotRow["checkpoint_id"] };
 
 /** Writes a snapshot's files; the snapshot exists once the returned row is stored. Throws like supervisor.snapshot. */
@@ -77,7 +77,7 @@ export async function takeFiles(
   { supervisors, places }: { supervisors: Supervisors; places: SnapshotPlaces },
   call: KeyCall,
   supervisor: Supervisor,
-  { whenReady, whileStill, checkpoint_id = null, ...about }: About,
+  { whenReady, whileStill, checkpoint_id = null, ...about }: SnapshotFacts,
 ): Promise<SnapshotRow> {
   const { row } = supervisor;
   const { files } = places.of({ ...about, room_uid: row.room_uid });
@@ -109,7 +109,7 @@ export async function takeFiles(
 }
 
 /** An organization's disk use before, and the part of it that was snapshots. */
-export interface Used {
+export interface DiskUseBefore {
   all: number;
   snapshots: number;
 }
@@ -123,7 +123,7 @@ export async function requireSpace(
   { room_uid, org_id }: Pick<RoomTarget, "room_uid" | "org_id">,
   supervisors: readonly Supervisor[],
   { mode, bytes = 0 }: { mode: SnapshotMode; bytes?: number },
-): Promise<Used> {
+): Promise<DiskUseBefore> {
   const { queries } = deps.database;
   requireCount(countSnapshots(queries, room_uid), supervisors.length);
   const snapshots = snapshotBytes(queries, org_id);
@@ -161,7 +161,7 @@ export function keepSnapshots(
   deps: SandboxDeps,
   within: Queries,
   { room_uid, org_id }: Pick<RoomTarget, "room_uid" | "org_id">,
-  used: Used,
+  used: DiskUseBefore,
   made: readonly SnapshotRow[],
   bytes = 0,
 ): void {

@@ -15,11 +15,11 @@ const PLACE_MS = 15_000;
 /** A picture goes into an answer as a whole. One of noise is as large as its pixels: 3 MiB of a screen of 1280x800. */
 export const MAX_PICTURE_BYTES = 4 * 1024 * 1024;
 
-interface About {
+interface PictureSandbox {
   row: { org_id: string; sandbox_id: string };
 }
 
-interface Asked {
+interface PictureRequest {
   part: (frame: Frame) => Rectangle;
   width: number | undefined;
   /** The call's. */
@@ -28,9 +28,9 @@ interface Asked {
 
 /** Uses the frame at its turn. Throws refusals (`isRefusal`), and the reason if the connection or the call has ended. */
 export async function takePicture(
-  { row }: About,
+  { row }: PictureSandbox,
   client: Pick<RfbClient, "frame" | "ended">,
-  { part, width, signal }: Asked,
+  { part, width, signal }: PictureRequest,
 ): Promise<Buffer> {
   const over = AbortSignal.any([signal, client.ended]);
   const leave = await PLACES.take(row, PLACE_MS, over).catch((cause: unknown) => {

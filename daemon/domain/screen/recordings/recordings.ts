@@ -24,12 +24,21 @@ import { screenError } from "../errors.ts";
 import { recordOf } from "../record.ts";
 import { freshReads } from "../rfb/limits.ts";
 import { Recorder } from "./recorder.ts";
-import { beginFile, type Found, findFile, type Kept, listFiles, openFile, removeFiles, writeKept } from "./store.ts";
+import {
+  beginFile,
+  type FoundRecording,
+  findFile,
+  listFiles,
+  openFile,
+  removeFiles,
+  type StoredRecording,
+  writeKept,
+} from "./store.ts";
 
 const GIB = 1024 ** 3;
 
 interface Live {
-  kept: Kept;
+  kept: StoredRecording;
   recorder: Recorder;
   /** Resolves once all of it is on disk, and its end with it; never rejects. */
   settled: Promise<void>;
@@ -124,7 +133,14 @@ export class Recordings {
     const directory = this.#directory(room.room_uid);
     const { agent_id, sandbox_id } = row;
     const size = { width: 0, height: 0 };
-    let kept: Kept = { recording_id: newId("rec"), agent_id, sandbox_id, started_at: now(), ...size, end: null };
+    let kept: StoredRecording = {
+      recording_id: newId("rec"),
+      agent_id,
+      sandbox_id,
+      started_at: now(),
+      ...size,
+      end: null,
+    };
     const makeFile = async (size: { width: number; height: number }): Promise<FileHandle> => {
       kept = { ...kept, ...size };
       return await beginFile(directory, kept);
@@ -166,7 +182,7 @@ export class Recordings {
     await live.settled;
   }
 
-  async #find({ room, row }: ScreenTarget, recordingId: string): Promise<Found> {
+  async #find({ room, row }: ScreenTarget, recordingId: string): Promise<FoundRecording> {
     const found = await findFile(this.#directory(room.room_uid), recordingId);
     if (found?.sandbox_id !== row.sandbox_id) throw this.#none({ row }, recordingId);
     return found;
@@ -208,7 +224,7 @@ export class Recordings {
     });
   }
 
-  #shown(room_id: string, { end, changed_at, size_bytes, ...kept }: Found): RecordingRecord {
+  #shown(room_id: string, { end, changed_at, size_bytes, ...kept }: FoundRecording): RecordingRecord {
     const live = this.#live.get(kept.sandbox_id)?.live;
     if (live?.kept.recording_id === kept.recording_id) {
       const { width, height, duration_ms, size_bytes } = live.recorder;

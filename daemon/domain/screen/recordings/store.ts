@@ -10,7 +10,7 @@ import { errnoOf } from "../../../core/service-error.ts";
 import { readFacts } from "../../../host/files/facts.ts";
 import { OpenFile } from "../../../host/files/open-file.ts";
 
-export interface Kept {
+export interface StoredRecording {
   recording_id: string;
   agent_id: string;
   sandbox_id: string;
@@ -21,7 +21,7 @@ export interface Kept {
   end: { reason: RecordingEnd; at: string; duration_ms: number } | null;
 }
 
-export interface Found extends Kept {
+export interface FoundRecording extends StoredRecording {
   size_bytes: number;
   /** When something was added last. */
   changed_at: string;
@@ -33,7 +33,7 @@ const dataFile = (directory: string, recordingId: string) => join(directory, `${
 const knownFile = (directory: string, recordingId: string) => join(directory, `${recordingId}.json`);
 
 /** Creates a data file and its metadata. */
-export async function beginFile(directory: string, kept: Kept): Promise<FileHandle> {
+export async function beginFile(directory: string, kept: StoredRecording): Promise<FileHandle> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const data = await open(dataFile(directory, kept.recording_id), "wx", 0o600);
   try {
@@ -47,7 +47,7 @@ export async function beginFile(directory: string, kept: Kept): Promise<FileHand
 }
 
 /** On disk once it resolves, as it was or as it is to be. */
-export async function writeKept(directory: string, kept: Kept): Promise<void> {
+export async function writeKept(directory: string, kept: StoredRecording): Promise<void> {
   const file = knownFile(directory, kept.recording_id);
   const unfinished = `${file}.new`;
   const opened = await open(unfinished, "w", 0o600);
@@ -61,7 +61,7 @@ export async function writeKept(directory: string, kept: Kept): Promise<void> {
 }
 
 /** All of a room, the newest first. */
-export async function listFiles(directory: string): Promise<Found[]> {
+export async function listFiles(directory: string): Promise<FoundRecording[]> {
   const names = await unlessMissing(readdir(directory), []);
   const ids = names.flatMap((name) => NAME.exec(name)?.[1] ?? []);
   const found = await Promise.all(ids.map((id) => findFile(directory, id)));
@@ -69,9 +69,9 @@ export async function listFiles(directory: string): Promise<Found[]> {
 }
 
 /** Null if absent. */
-export async function findFile(directory: string, recordingId: string): Promise<Found | null> {
+export async function findFile(directory: string, recordingId: string): Promise<FoundRecording | null> {
   const read = async () => {
-    const kept = JSON.parse(await readFile(knownFile(directory, recordingId), "utf8")) as Kept;
+    const kept = JSON.parse(await readFile(knownFile(directory, recordingId), "utf8")) as StoredRecording;
     const { size, mtime } = await stat(dataFile(directory, recordingId));
     return { ...kept, size_bytes: size, changed_at: mtime.toISOString() };
   };

@@ -47,7 +47,7 @@ export interface Parameter {
   example?: unknown;
 }
 
-export interface Shown {
+export interface DocumentedOperation {
   operationId: string;
   summary: string;
   description?: string;
@@ -57,10 +57,10 @@ export interface Shown {
   /** References are headers. */
   parameters: (Parameter | Reference)[];
   requestBody?: { required: boolean; content: Record<string, Content> };
-  responses: Record<string, Answer>;
+  responses: Record<string, DocumentedResponse>;
 }
 
-export interface Answer {
+export interface DocumentedResponse {
   description: string;
   headers: Record<string, Reference>;
   content?: Record<string, Content>;
@@ -74,7 +74,7 @@ export interface Problem {
 /** The document from which the page is made. */
 export interface OpenapiDocument {
   info: { title: string; version: string; description: string };
-  paths: Record<string, Record<string, Shown>>;
+  paths: Record<string, Record<string, DocumentedOperation>>;
   components: {
     parameters: Record<string, Header>;
     headers: Record<string, Header>;
@@ -83,7 +83,7 @@ export interface OpenapiDocument {
 }
 
 /** An operation with its method and path, and the names of its request's headers apart from its other parameters. */
-export interface Placed extends Omit<Shown, "parameters"> {
+export interface Placed extends Omit<DocumentedOperation, "parameters"> {
   parameters: Parameter[];
   /** Of the request. */
   headers: string[];

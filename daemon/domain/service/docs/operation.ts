@@ -1,7 +1,14 @@
 /** An operation on the page of /docs. */
 import { quoted } from "../../../../shared/shell.ts";
 import { html, type Markup } from "../../../core/markup.ts";
-import { type Answer, JSON_TYPE, type Placed, PROBLEM_TYPE, type Schema, type Shown } from "./document.ts";
+import {
+  type DocumentedOperation,
+  type DocumentedResponse,
+  JSON_TYPE,
+  type Placed,
+  PROBLEM_TYPE,
+  type Schema,
+} from "./document.ts";
 import { rowOf, rowsOf, tableOf } from "./fields.ts";
 
 /** An operation: its description, fields and headers, a call with curl, its responses and its errors. */
@@ -31,7 +38,7 @@ ${Object.entries(operation.responses).map(([status, response]) => successOf(stat
 `;
 }
 
-function accessOf({ security, "x-scope": scope }: Shown): string {
+function accessOf({ security, "x-scope": scope }: DocumentedOperation): string {
   if (security?.length === 0) return "open to all";
   if (scope === "operator") return "the operator's key";
   return scope === undefined ? "any key" : `scope ${scope}`;
@@ -59,7 +66,11 @@ function curlOf({ method, path, parameters, security, requestBody }: Placed): st
 }
 
 /** `told` has the fields of earlier responses, with their status. */
-function successOf(status: string, { description, headers, content = {} }: Answer, told: Map<string, string>): Markup {
+function successOf(
+  status: string,
+  { description, headers, content = {} }: DocumentedResponse,
+  told: Map<string, string>,
+): Markup {
   const codes = Object.keys(content[PROBLEM_TYPE]?.examples ?? {});
   const outcomes = description.split(", ").filter((each) => !codes.includes(each));
   if (outcomes.length === 0) return html``;
@@ -94,7 +105,7 @@ function linksTo(headers: readonly string[]): Markup[] {
   return headers.map((name) => html`<a href="#header-${name}"><code>${name}</code></a> `);
 }
 
-function problemsOf({ responses }: Shown): Markup[] {
+function problemsOf({ responses }: DocumentedOperation): Markup[] {
   return Object.entries(responses).flatMap(([status, { content }]) =>
     Object.keys(content?.[PROBLEM_TYPE]?.examples ?? {}).map(
       (code) => html`<a href="#error-${code}"><code>${status} ${code}</code></a> `,

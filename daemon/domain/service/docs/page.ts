@@ -10,7 +10,14 @@ import { type Steps, wholly } from "../../../core/loop/index.ts";
 import { html, Markup } from "../../../core/markup.ts";
 import { inlineSteps } from "../openapi.ts";
 import { errorsOf, headersOf } from "./catalogue.ts";
-import { JSON_TYPE, type OpenapiDocument, type Placed, PROBLEM_TYPE, type Reference, type Shown } from "./document.ts";
+import {
+  type DocumentedOperation,
+  JSON_TYPE,
+  type OpenapiDocument,
+  type Placed,
+  PROBLEM_TYPE,
+  type Reference,
+} from "./document.ts";
 import { sectionOf } from "./operation.ts";
 import SCRIPT from "./page.browser.js" with { type: "text" };
 import { STYLE } from "./style.ts";
@@ -128,7 +135,7 @@ const FIRST_STEPS: [operationId: string, what: string][] = [
   ["room_destroy", "Destroy the room when the run is over."],
 ];
 
-function placed({ parameters, ...operation }: Shown, method: string, path: string): Placed {
+function placed({ parameters, ...operation }: DocumentedOperation, method: string, path: string): Placed {
   return {
     ...operation,
     method,

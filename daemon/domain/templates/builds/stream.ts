@@ -19,7 +19,10 @@ export function makeBuildStream({ database }: BuildsDeps, builds: Builds): Bound
   const { queries } = database;
   const places = new ConcurrencyLimit(
     MAX_READERS,
-    () => new ServiceError("rate_limited", { detail: `At most ${MAX_READERS} streams of builds can be read concurrently.` }),
+    () =>
+      new ServiceError("rate_limited", {
+        detail: `At most ${MAX_READERS} streams of builds can be read concurrently.`,
+      }),
   );
 
   async function* events(row: BuildRow, from: number, follow: boolean, signal: AbortSignal) {

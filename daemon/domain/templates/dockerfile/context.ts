@@ -43,7 +43,7 @@ export interface Beside {
   reading<T>(work: (open: (path: string) => OpenedFile) => Promise<T>): Promise<T>;
 }
 
-export interface Taken {
+export interface ContextSelection {
   /** For a single source that is not a directory: its name; else null. */
   only: string | null;
   /** Names are relative to the destination. `hash` is updated with the whole content except the files' times. */
@@ -77,7 +77,7 @@ export class Context {
   }
 
   /** Throws validation_failed if a source is missing, or leads out of the context. */
-  take(sources: readonly string[], look: Look): Taken {
+  take(sources: readonly string[], look: Look): ContextSelection {
     const beside = this.#beside;
     const isDirectory = (path: string) => beside.facts(path)?.type === "directory";
     const roots = sources.flatMap((source) => this.#found(source));

@@ -59,7 +59,8 @@ function ignoredIn(root: string): string {
   const path = join(root, IGNORE);
   const there = lstatSync(path, { throwIfNoEntry: false });
   if (!there) return "";
-  if (!there.isFile() || there.size > MAX_IGNORE_BYTES) throw invalidRecipe([`${IGNORE}: it is not a file, or too large`]);
+  if (!there.isFile() || there.size > MAX_IGNORE_BYTES)
+    throw invalidRecipe([`${IGNORE}: it is not a file, or too large`]);
   return readFileSync(path, "utf8");
 }
 

@@ -9,7 +9,7 @@ import { describeError, ServiceError } from "../../../core/service-error.ts";
 import { type Database, violatesUnique } from "../../../db/transact.ts";
 import { hasRoomFor, post, postNothing } from "../../mail/index.ts";
 import { addressOf, requirePerson } from "../person.ts";
-import { type Asked, record } from "../record.ts";
+import { type RequestSource, record } from "../record.ts";
 import { requireProved, requireSession } from "../sessions/sessions.ts";
 import { addLink, requireLink } from "../sign-in/links.ts";
 import { changeUser, dropLinks, getUser, useLink } from "../store.ts";
@@ -31,7 +31,7 @@ export class Addresses {
   }
 
   /** Requests a recovery link. The response does not reveal whether the address has an account. Throws validation_failed, mail_off. */
-  async recover(given: string, asked: Asked): Promise<void> {
+  async recover(given: string, asked: RequestSource): Promise<void> {
     this.#requireMail();
     const email = addressOf(given);
     requirePerson({ email });
@@ -60,7 +60,7 @@ export class Addresses {
   /**
    * A signed-in user requests a change to this address. Throws proof_required, validation_failed, mail_off, rate_limited, session_ended.
    */
-  async ask(sessionId: SessionId, given: string, asked: Asked): Promise<void> {
+  async ask(sessionId: SessionId, given: string, asked: RequestSource): Promise<void> {
     requireProved(this.#database.queries, sessionId);
     this.#requireMail();
     const email = addressOf(given);
@@ -76,7 +76,7 @@ export class Addresses {
   }
 
   /** Confirms the address with the e-mail's link, for the signed-in user. Throws link_not_found, already_exists, session_ended. */
-  async confirm(sessionId: SessionId, token: string, asked: Asked): Promise<void> {
+  async confirm(sessionId: SessionId, token: string, asked: RequestSource): Promise<void> {
     await this.#database.commit((queries) => {
       const session = requireSession(queries, sessionId);
       const { link_id, user_id, email } = requireLink(queries, token, ["email"]);

@@ -18,7 +18,7 @@ import type { Database } from "../../../db/transact.ts";
 import { getOrg, type OrgChanges } from "../../orgs/index.ts";
 import { whoIs } from "../account.ts";
 import { requirePerson } from "../person.ts";
-import { type Asked, record } from "../record.ts";
+import { type RequestSource, record } from "../record.ts";
 import { begin, type SignedIn } from "../sessions/session-start.ts";
 import { requireProof, requireSession } from "../sessions/sessions.ts";
 import type { Challenges, Given } from "../sign-in/challenges.ts";
@@ -78,7 +78,7 @@ export class Identities {
   }
 
   /** Throws sign_in_failed, upstream_failed, rate_limited. */
-  async signIn(answer: URLSearchParams, asked: Asked): Promise<SignedIn> {
+  async signIn(answer: URLSearchParams, asked: RequestSource): Promise<SignedIn> {
     const { database } = this.#deps;
     const vouched = await this.#arrive(answer, asked.visitor === null ? null : signInOf(asked.visitor));
     const role = this.#roleOf(vouched);
@@ -103,7 +103,7 @@ export class Identities {
   }
 
   /** Throws proof_required, already_exists, quota_exceeded, sign_in_failed, upstream_failed, rate_limited. */
-  async link(answer: URLSearchParams, sessionId: SessionId, asked: Asked): Promise<void> {
+  async link(answer: URLSearchParams, sessionId: SessionId, asked: RequestSource): Promise<void> {
     const vouched = await this.#arrive(answer, linkOf(sessionId));
     await this.#deps.database.commit((queries) => {
       requireProof(queries, sessionId);
@@ -112,7 +112,9 @@ export class Identities {
         throw new ServiceError("quota_exceeded", { detail: `A user may link ${MAX_IDENTITIES} accounts.` });
       }
       if (identityBySubject(queries, vouched.issuer, vouched.subject)) {
-        throw new ServiceError("already_exists", { detail: "The account is already linked to a user of this service." });
+        throw new ServiceError("already_exists", {
+          detail: "The account is already linked to a user of this service.",
+        });
       }
       const { identity_id } = addIdentity(queries, vouched, user_id);
       record(queries, "auth.identity_linked", { user_id, name }, org_id, asked, { identity_id });
@@ -179,7 +181,8 @@ export class Identities {
     const { domains } = upstream.plan;
     if (domains.length > 0 && !domains.includes(domain)) {
       throw new ServiceError("sign_in_failed", {
-        detail: "Sign-in is restricted to certain e-mail domains, and the account's verified address is not in one of them.",
+        detail:
+          "Sign-in is restricted to certain e-mail domains, and the account's verified address is not in one of them.",
       });
     }
     return vouched;
@@ -212,13 +215,14 @@ export class Identities {
     const { user_id } = there;
     const before = getMembership(database.queries, org_id, user_id)?.role;
     if (before === undefined || before === "owner" || before === role) return;
-    if (role === null) throw new ServiceError("sign_in_failed", { detail: "None of your groups may sign in to this service." });
+    if (role === null)
+      throw new ServiceError("sign_in_failed", { detail: "None of your groups may sign in to this service." });
     await follow(changes, { org_id, user_id, before, role });
     onEnded();
   }
 
   /** A new user: made a member if the configuration allows it. Throws sign_in_failed, already_exists, quota_exceeded. */
-  #welcome(queries: Queries, vouched: Vouched, role: GivenRole | null, asked: Asked): UserRow {
+  #welcome(queries: Queries, vouched: Vouched, role: GivenRole | null, asked: RequestSource): UserRow {
     const welcome = this.#deps.upstream?.plan.welcome ?? null;
     const { email } = vouched;
     const org = welcome && getOrg(queries, welcome.org_id as OrgId);
@@ -280,7 +284,9 @@ function noteUnlinked(queries: Queries, userId: UserId, identityId: IdentityId):
 }
 
 const tooLate = () =>
-  new ServiceError("sign_in_failed", { detail: "The sign-in expired, was already completed, or was started in another browser. Sign in again." });
+  new ServiceError("sign_in_failed", {
+    detail: "The sign-in expired, was already completed, or was started in another browser. Sign in again.",
+  });
 
 function addIdentity(queries: Queries, { issuer, subject, email, name }: Vouched, user_id: UserId): IdentityRow {
   const label = email ?? (name || subject.slice(0, 64));

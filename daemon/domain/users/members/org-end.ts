@@ -75,7 +75,7 @@ export function makeOrgDelete({ database, changes, rooms, onEnded }: OrgEndDeps)
   });
 }
 
-interface Begun {
+interface StartedOrgEnd {
   keys_revoked: number;
   members_removed: number;
 }
@@ -85,7 +85,7 @@ export function beginOrgEnd<T>(
   changes: OrgChanges,
   orgId: OrgId,
   { but, require }: { but: UserId | null; require(queries: Queries): void },
-  within: (queries: Queries, begun: Begun) => T,
+  within: (queries: Queries, begun: StartedOrgEnd) => T,
 ): Promise<T> {
   return changes.endOrg(orgId, require, (queries, { keys_revoked }) => {
     const others = listMembers(queries, orgId).filter(({ user_id }) => user_id !== but);

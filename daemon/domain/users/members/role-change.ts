@@ -2,7 +2,7 @@
 import type { Role } from "../../../../shared/api/people/members.ts";
 import type { OrgId, UserId } from "../../../../shared/ids.ts";
 import type { Queries } from "../../../db/client.ts";
-import { detailsOf, type Ended, type OrgChanges } from "../../orgs/index.ts";
+import { detailsOf, type EndedAccess, type OrgChanges } from "../../orgs/index.ts";
 import { dropInvitationsBy, setRole } from "../store.ts";
 import { givenBy } from "./roles.ts";
 
@@ -33,10 +33,10 @@ export function changeRole<T>(
 }
 
 /** For the record of the end of a membership or role. */
-export const endedBy = ({ keys, made }: Ended) => ({
+export const endedBy = ({ keys, made }: EndedAccess) => ({
   ...(keys.length === 0 ? {} : { key_ids: keys.map(({ key_id }) => key_id) }),
   ...detailsOf(made),
 });
 
 /** The keys of applications among them. */
-export const keysRevoked = ({ keys, made }: Ended): number => keys.length + made.applications.length;
+export const keysRevoked = ({ keys, made }: EndedAccess): number => keys.length + made.applications.length;

@@ -2,7 +2,7 @@
 import type { OrgId, UserId } from "../../../../shared/ids.ts";
 import { now } from "../../../core/clock.ts";
 import type { Queries } from "../../../db/client.ts";
-import { type Asked, record } from "../record.ts";
+import { type RequestSource, record } from "../record.ts";
 import { addBrowser, changeSession, isBrowserOf } from "../store.ts";
 import { hashOf, makeSecret } from "./secrets.ts";
 import { addSession } from "./sessions.ts";
@@ -22,7 +22,7 @@ export function begin(
   queries: Queries,
   user: { user_id: UserId; name: string },
   orgId: OrgId,
-  asked: Asked,
+  asked: RequestSource,
   by: string,
 ): SignedIn {
   if (asked.session_id !== null) changeSession(queries, asked.session_id, { ended_at: now() });
@@ -31,7 +31,7 @@ export function begin(
   return { session: secret, browser: rememberBrowser(queries, user.user_id, asked) };
 }
 
-function rememberBrowser(queries: Queries, userId: UserId, asked: Asked): string | null {
+function rememberBrowser(queries: Queries, userId: UserId, asked: RequestSource): string | null {
   if (browserOf(queries, userId, asked) !== null) return null;
   const { secret, sha256 } = makeSecret();
   addBrowser(queries, { secret_sha256: sha256, user_id: userId, created_at: now() }, MAX_BROWSERS);
@@ -39,7 +39,11 @@ function rememberBrowser(queries: Queries, userId: UserId, asked: Asked): string
 }
 
 /** The hash of the browser's secret if the user has signed in with it before; else null. */
-export function browserOf(queries: Queries, userId: UserId, { browser }: Pick<Asked, "browser">): string | null {
+export function browserOf(
+  queries: Queries,
+  userId: UserId,
+  { browser }: Pick<RequestSource, "browser">,
+): string | null {
   const sha256 = browser === null ? null : hashOf(browser);
   return sha256 !== null && isBrowserOf(queries, userId, sha256) ? sha256 : null;
 }

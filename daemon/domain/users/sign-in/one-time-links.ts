@@ -9,7 +9,7 @@ import { listOrgs, type OrgChanges } from "../../orgs/index.ts";
 import { dropIdentities } from "../identities/identities-store.ts";
 import { noteDeparted } from "../identities/tombstone.ts";
 import { addressOf, requirePerson } from "../person.ts";
-import { type Asked, record } from "../record.ts";
+import { type RequestSource, record } from "../record.ts";
 import { begin, type SignedIn } from "../sessions/session-start.ts";
 import { requireSession } from "../sessions/sessions.ts";
 import { addNew, type NewPerson, type NewUsers, type NewWay } from "../sign-up/new-user.ts";
@@ -63,7 +63,7 @@ export class OneTimeLinks {
   }
 
   /** The first owner comes in. Throws link_not_found, validation_failed, rate_limited. */
-  async setup(token: string, person: NewPerson, asked: Asked): Promise<SignedIn> {
+  async setup(token: string, person: NewPerson, asked: RequestSource): Promise<SignedIn> {
     const { newcomers } = this.#deps;
     this.look(token, ["setup"]);
     const made = await newcomers.make(person, asked);
@@ -86,7 +86,7 @@ export class OneTimeLinks {
    * Sets a new password or passkey for an existing user. All open sessions end; with `isOnly`, other sign-in methods and applications end
    * too, so that an intruder that has added some of them loses access. Throws link_not_found, validation_failed, rate_limited.
    */
-  async renew(token: string, way: NewWay, isOnly: boolean, asked: Asked): Promise<SignedIn> {
+  async renew(token: string, way: NewWay, isOnly: boolean, asked: RequestSource): Promise<SignedIn> {
     const { database, changes, newcomers, onEnded } = this.#deps;
     const { user_id } = this.look(token, ["user"]);
     if ("passkey" in way && way.user_id !== user_id) throw new ServiceError("link_not_found");
@@ -124,7 +124,7 @@ export class OneTimeLinks {
    * A new user accepts an invitation, or an existing one with its address and password: the requested input is the same, so that it does
    * not reveal whether the address has an account. Throws link_not_found, validation_failed, sign_in_failed, already_exists, rate_limited.
    */
-  async invitation(token: string, person: NewPerson, asked: Asked): Promise<SignedIn> {
+  async invitation(token: string, person: NewPerson, asked: RequestSource): Promise<SignedIn> {
     const { database, newcomers, signIn } = this.#deps;
     const link = this.look(token, ["invitation"]);
     const email = addressOf(person.email);
@@ -153,7 +153,7 @@ export class OneTimeLinks {
   }
 
   /** A signed-in user accepts it: the session continues, in that organization. Throws link_not_found, session_ended, already_exists. */
-  async asMyself(token: string, sessionId: SessionId, asked: Asked): Promise<void> {
+  async asMyself(token: string, sessionId: SessionId, asked: RequestSource): Promise<void> {
     await this.#deps.database.commit((queries) => {
       const session = requireSession(queries, sessionId);
       const link = requireLink(queries, token, ["invitation"]);
@@ -178,7 +178,7 @@ function take(
   queries: Queries,
   { link_id, org_id, role }: LinkRow,
   user: Pick<UserRow, "user_id" | "name">,
-  asked: Asked,
+  asked: RequestSource,
 ): OrgId {
   if (org_id === null || role === null) throw new ServiceError("link_not_found");
   if (getMembership(queries, org_id, user.user_id)) {
@@ -199,7 +199,7 @@ function join(
   user: Pick<UserRow, "user_id" | "name">,
   org_id: OrgId,
   role: NonNullable<LinkRow["role"]>,
-  asked: Asked,
+  asked: RequestSource,
   details: Record<string, unknown>,
 ): void {
   const { user_id } = user;

@@ -14,7 +14,7 @@ import { ServiceError } from "../../../core/service-error.ts";
 import type { Queries } from "../../../db/client.ts";
 import { type Database, violatesUnique } from "../../../db/transact.ts";
 import { requireUser, whoIs } from "../account.ts";
-import { type Asked, record } from "../record.ts";
+import { type RequestSource, record } from "../record.ts";
 import { begin, type SignedIn } from "../sessions/session-start.ts";
 import { renewSession, requireSession } from "../sessions/sessions.ts";
 import { getUser, membershipsOf } from "../store.ts";
@@ -30,7 +30,6 @@ import {
 } from "./passkeys-store.ts";
 import { requireWayLeft } from "./sign-in-methods.ts";
 import {
-  type Answer,
   type MakeOptions,
   makeOptions,
   type PasskeyPlace,
@@ -40,6 +39,7 @@ import {
   useOptions,
   verifyMade,
   verifyUse,
+  type WebauthnResponse,
 } from "./webauthn.ts";
 
 const UNNAMED = "Passkey";
@@ -103,7 +103,7 @@ export class Passkeys {
   }
 
   /** Throws sign_in_failed, rate_limited. */
-  async signIn(text: string, asked: Asked): Promise<SignedIn> {
+  async signIn(text: string, asked: RequestSource): Promise<SignedIn> {
     const use = await this.#verify(text, asked.visitor === null ? null : { purpose: SIGN_IN, to: asked.visitor });
     return await this.#database.commit((queries) => {
       const user = this.#used(queries, use);
@@ -116,7 +116,7 @@ export class Passkeys {
   }
 
   /** The session goes by the secret that is returned from then on. Throws sign_in_failed, session_ended, rate_limited. */
-  async prove(sessionId: SessionId, text: string, asked: Asked): Promise<string> {
+  async prove(sessionId: SessionId, text: string, asked: RequestSource): Promise<string> {
     const use = await this.#verify(text, proofOf(sessionId));
     return await this.#database.commit((queries) => {
       const user = this.#used(queries, use);
@@ -219,7 +219,7 @@ export class Passkeys {
   }
 
   /** Throws validation_failed, rate_limited. */
-  async #made(answer: Answer | null, given: Given | null, name: string): Promise<NewPasskey> {
+  async #made(answer: WebauthnResponse | null, given: Given | null, name: string): Promise<NewPasskey> {
     const { place } = this;
     if (!place) throw noPlace();
     const isOpen = (challenge: string) => given !== null && this.#challenges.isOpen(challenge, given);

@@ -7,13 +7,13 @@ import { getUser } from "../store.ts";
 import { listPasskeys } from "./passkeys-store.ts";
 
 /** Sign-in methods that the service accepts now: passkeys made at this name, and accounts of this issuer. */
-export interface Taken {
+export interface AcceptedMethods {
   rp_id: string | null;
   issuer: URL | null;
 }
 
 /** Within the transaction that takes one away. Throws last_way_in. */
-export function requireWayLeft(queries: Queries, userId: UserId, { rp_id, issuer }: Taken): void {
+export function requireWayLeft(queries: Queries, userId: UserId, { rp_id, issuer }: AcceptedMethods): void {
   const hasPassword = (getUser(queries, userId)?.password_hash ?? null) !== null;
   const hasPasskey = listPasskeys(queries, userId).some((each) => each.rp_id === rp_id);
   const hasIdentity = listIdentities(queries, userId).some(

@@ -5,7 +5,7 @@ import { ServiceError } from "../../../core/service-error.ts";
 import type { Queries } from "../../../db/client.ts";
 import type { Database } from "../../../db/transact.ts";
 import { addressOf, requirePerson } from "../person.ts";
-import { type Asked, record } from "../record.ts";
+import { type RequestSource, record } from "../record.ts";
 import { hashOf } from "../sessions/secrets.ts";
 import { begin, browserOf, type SignedIn } from "../sessions/session-start.ts";
 import { renewSession, requireProved, requireSession } from "../sessions/sessions.ts";
@@ -32,7 +32,7 @@ export class SignIn {
   }
 
   /** Throws sign_in_failed, rate_limited. */
-  async byPassword(email: string, password: string, asked: Asked): Promise<SignedIn> {
+  async byPassword(email: string, password: string, asked: RequestSource): Promise<SignedIn> {
     const user = await this.verify(addressOf(email), password, asked);
     return await this.#database.commit((queries) => {
       requireSame(queries, user);
@@ -47,7 +47,7 @@ export class SignIn {
    * The user with this address and password. An unknown name gets the same response, after the same time.
    * Throws sign_in_failed, rate_limited.
    */
-  async verify(address: string, password: string, asked: Asked): Promise<UserRow> {
+  async verify(address: string, password: string, asked: RequestSource): Promise<UserRow> {
     const { queries } = this.#database;
     const name = address.slice(0, MAX_CHARACTERS);
     const user = userByEmail(queries, name);
@@ -61,7 +61,7 @@ export class SignIn {
   }
 
   /** Whether the user with this address, or any user if null, has signed in with the browser: attempts of others do not delay it. */
-  isKnown(email: string | null, { browser }: Asked): boolean {
+  isKnown(email: string | null, { browser }: RequestSource): boolean {
     const { queries } = this.#database;
     const user = email === null ? null : userByEmail(queries, addressOf(email).slice(0, MAX_CHARACTERS));
     const sha256 = browser === null ? null : hashOf(browser);
@@ -69,7 +69,7 @@ export class SignIn {
   }
 
   /** By the password; the session goes by the secret that is returned from then on. Throws sign_in_failed, rate_limited, session_ended. */
-  async prove(sessionId: SessionId, password: string, asked: Asked): Promise<string> {
+  async prove(sessionId: SessionId, password: string, asked: RequestSource): Promise<string> {
     const { queries } = this.#database;
     const user = getUser(queries, requireSession(queries, sessionId).user_id);
     const right = await this.#compare(ofKnown(`session ${sessionId}`, user), user, password);
@@ -82,7 +82,7 @@ export class SignIn {
   }
 
   /** All other sessions end, and this one goes by the secret that is returned. Throws validation_failed, proof_required, session_ended. */
-  async setPassword(sessionId: SessionId, password: string, asked: Asked): Promise<string> {
+  async setPassword(sessionId: SessionId, password: string, asked: RequestSource): Promise<string> {
     const { user_id } = requireProved(this.#database.queries, sessionId);
     requirePerson({ password });
     const password_hash = await this.#passwords.hash(password, { line: "known", name: user_id });

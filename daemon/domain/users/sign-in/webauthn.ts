@@ -74,13 +74,15 @@ export function makeOptions(
 const handleOf = (userId: UserId): string => Buffer.from(userId).toString("base64url");
 
 /** A browser's response. */
-export type Answer = Record<string, unknown>;
+export type WebauthnResponse = Record<string, unknown>;
 
 /** A form's field as a response; null if it cannot be one. */
-export function readAnswer(text: string): Answer | null {
+export function readAnswer(text: string): WebauthnResponse | null {
   try {
     const answer: unknown = parseJson(text);
-    return typeof answer === "object" && answer !== null && !Array.isArray(answer) ? (answer as Answer) : null;
+    return typeof answer === "object" && answer !== null && !Array.isArray(answer)
+      ? (answer as WebauthnResponse)
+      : null;
   } catch {
     return null;
   }
@@ -92,7 +94,7 @@ async function library() {
 }
 
 /** `challenge` is the one that it answers. */
-export interface Used {
+export interface VerifiedUse {
   challenge: string;
   counter: number;
   is_synced: boolean;
@@ -101,10 +103,10 @@ export interface Used {
 /** Verifies a passkey's use here, with verification of its user by a finger, a face or a number. Null: invalid. */
 export async function verifyUse(
   { rp_id, origin }: PasskeyPlace,
-  answer: Answer,
+  answer: WebauthnResponse,
   row: PasskeyRow,
   isOpen: (challenge: string) => boolean,
-): Promise<Used | null> {
+): Promise<VerifiedUse | null> {
   const { verifyAuthenticationResponse } = await library();
   const response = answer as unknown as AuthenticationResponseJSON;
   let challenge = "";
@@ -130,15 +132,18 @@ export async function verifyUse(
   }
 }
 
-export type Made = Pick<PasskeyRow, "credential_id" | "public_key" | "counter" | "transports" | "is_synced"> &
-  Pick<Used, "challenge">;
+export type VerifiedPasskey = Pick<
+  PasskeyRow,
+  "credential_id" | "public_key" | "counter" | "transports" | "is_synced"
+> &
+  Pick<VerifiedUse, "challenge">;
 
 /** Whether a passkey was made here. Null: it was not. */
 export async function verifyMade(
   { rp_id, origin }: PasskeyPlace,
-  answer: Answer,
+  answer: WebauthnResponse,
   isOpen: (challenge: string) => boolean,
-): Promise<Made | null> {
+): Promise<VerifiedPasskey | null> {
   const { verifyRegistrationResponse, decodeAttestationObject, isoBase64URL } = await library();
   const response = answer as unknown as RegistrationResponseJSON;
   let challenge = "";

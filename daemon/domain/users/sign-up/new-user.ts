@@ -3,7 +3,7 @@ import { newId, type UserId } from "../../../../shared/ids.ts";
 import { now } from "../../../core/clock.ts";
 import type { Queries } from "../../../db/client.ts";
 import { addressOf, requirePerson } from "../person.ts";
-import type { Asked } from "../record.ts";
+import type { RequestSource } from "../record.ts";
 import { addPasskey, type NewPasskey, type Passkeys } from "../sign-in/passkeys.ts";
 import { type Passwords, stranger } from "../sign-in/passwords.ts";
 import type { UserRow } from "../table.ts";
@@ -39,7 +39,7 @@ export class NewUsers {
   }
 
   /** Throws validation_failed, rate_limited. */
-  async make(person: NewPerson, asked: Asked): Promise<NewUser> {
+  async make(person: NewPerson, asked: RequestSource): Promise<NewUser> {
     const { way } = person;
     const name = person.name.trim();
     const email = addressOf(person.email);
@@ -51,7 +51,7 @@ export class NewUsers {
   }
 
   /** Throws validation_failed, rate_limited. */
-  async way(way: NewWay, { network, visitor }: Asked): Promise<KeptWay> {
+  async way(way: NewWay, { network, visitor }: RequestSource): Promise<KeptWay> {
     if ("passkey" in way) {
       return { password_hash: null, passkey: await this.#passkeys.arrive(way.passkey, way.user_id, visitor) };
     }

@@ -21,7 +21,7 @@ import { countPosted, post, postNothing } from "../../mail/index.ts";
 import { grantCredits, type OrgChanges, type Plans } from "../../orgs/index.ts";
 import { isClaimed, ownerOfEmail, releaseEmail } from "../identities/email-ownership.ts";
 import { addressOf, requirePerson, requireText } from "../person.ts";
-import { type Asked, record } from "../record.ts";
+import { type RequestSource, record } from "../record.ts";
 import { begin, type SignedIn } from "../sessions/session-start.ts";
 import { addLink, requireLink } from "../sign-in/links.ts";
 import { insertMembership, useLink } from "../store.ts";
@@ -101,7 +101,7 @@ export class SignUp {
    * Requests a sign-up. The response does not reveal whether the address has an account. Throws validation_failed, sign_up_closed, and
    * rate_limited if the day's e-mails are used up.
    */
-  async ask(given: string, note: SignUpNote, { ip, request_id }: Asked): Promise<void> {
+  async ask(given: string, note: SignUpNote, { ip, request_id }: RequestSource): Promise<void> {
     const { database, hasMail } = this.#deps;
     if (!this.isForAll) throw new ServiceError("sign_up_closed");
     const email = addressOf(given);
@@ -157,7 +157,7 @@ export class SignUp {
     token: string,
     { name, way }: Omit<NewPerson, "email">,
     orgName: string,
-    asked: Asked,
+    asked: RequestSource,
   ): Promise<SignedIn> {
     const { changes, newcomers, plan, plans } = this.#deps;
     const { kind, email } = this.look(token);

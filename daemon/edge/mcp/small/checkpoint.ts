@@ -1,22 +1,22 @@
 /** The tool checkpoint: snapshots of the sandbox by their names, and copies of it. */
 import { sandboxFork, sandboxRollback, snapshotCreate, snapshotList } from "../../../../shared/api/snapshots.ts";
 import { ServiceError } from "../../../core/service-error.ts";
-import { type Answer, answerOf, failed, stillUnderWay } from "../answer.ts";
+import { answerOf, failed, stillUnderWay, type ToolAnswer } from "../answer.ts";
 import type { Arguments, ToolCall } from "../call.ts";
-import { inPlace, type Place, type PlaceInput, placeOf } from "./place.ts";
+import { inPlace, type PlaceInput, placeOf, type SandboxAddress } from "./place.ts";
 
 interface Input extends PlaceInput {
   action: "save" | "back" | "fork";
   name: string;
 }
 
-export async function checkpoint(call: ToolCall, { action, name, ...where }: Input): Promise<Answer> {
+export async function checkpoint(call: ToolCall, { action, name, ...where }: Input): Promise<ToolAnswer> {
   const place = placeOf(call, where);
   if (action === "save") return await inPlace(call, place, () => save(call, place, name));
   return action === "back" ? await back(call, place, name) : await fork(call, place, name);
 }
 
-async function save(call: ToolCall, place: Place, name: string): Promise<Answer> {
+async function save(call: ToolCall, place: SandboxAddress, name: string): Promise<ToolAnswer> {
   const reply = await call.ask(snapshotCreate, { ...place, name });
   if (reply.kind === "late") return stillUnderWay(call);
   if (reply.kind === "problem") return answerOf(reply);
@@ -24,7 +24,7 @@ async function save(call: ToolCall, place: Place, name: string): Promise<Answer>
 }
 
 /** To the newest of that name. */
-async function back(call: ToolCall, place: Place, name: string): Promise<Answer> {
+async function back(call: ToolCall, place: SandboxAddress, name: string): Promise<ToolAnswer> {
   const { room_id, sandbox } = place;
   const found = await call.ask(snapshotList, { room_id, agent_id: sandbox, limit: 1000 });
   if (found.kind === "late") return stillUnderWay(call);
@@ -47,7 +47,7 @@ async function back(call: ToolCall, place: Place, name: string): Promise<Answer>
   return { ok: true, result: { name, snapshot_id: wanted.snapshot_id }, text: `back at ${name}` };
 }
 
-async function fork(call: ToolCall, place: Place, name: string): Promise<Answer> {
+async function fork(call: ToolCall, place: SandboxAddress, name: string): Promise<ToolAnswer> {
   const reply = await call.ask(sandboxFork, { ...place, agents: [{ agent_id: name }] });
   if (reply.kind === "late") return stillUnderWay(call);
   if (reply.kind === "problem") return answerOf(reply);

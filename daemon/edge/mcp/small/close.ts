@@ -1,10 +1,10 @@
 /** The tool close: ends a room with its sandboxes. */
 import { operations } from "../../../../shared/api/operations.ts";
-import { type Answer, answerOf, stillUnderWay } from "../answer.ts";
+import { answerOf, stillUnderWay, type ToolAnswer } from "../answer.ts";
 import type { ToolCall } from "../call.ts";
 import { ownRoom } from "./place.ts";
 
-export async function close(call: ToolCall, { room }: { room?: string }): Promise<Answer> {
+export async function close(call: ToolCall, { room }: { room?: string }): Promise<ToolAnswer> {
   const room_id = room ?? ownRoom(call);
   const drive = room_id === ownRoom(call) ? { drive: "delete" } : {};
   const reply = await call.ask(operations.room_destroy, { room_id, ...drive });

@@ -3,7 +3,7 @@ import { MAX_WRITE_BYTES } from "../../../../shared/api/drive.ts";
 import type { Content } from "../../../core/call/content.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { textOf } from "../../../core/text.ts";
-import { type Answer, failed } from "../answer.ts";
+import { failed, type ToolAnswer } from "../answer.ts";
 import type { ToolCall } from "../call.ts";
 import { DEFAULT_READ_BYTES, fileAnswer } from "../tools/read.ts";
 import { type FilePart, filesAt } from "./files.ts";
@@ -19,7 +19,7 @@ const MAX_EDITED_BYTES = 1024 * 1024;
 export async function readFile(
   call: ToolCall,
   { path, offset = 0, limit, ...where }: FileInput & { offset?: number; limit?: number },
-): Promise<Answer> {
+): Promise<ToolAnswer> {
   const files = filesAt(call, placeOf(call, where), path);
   const part = await files.read(path, offset, limit ?? DEFAULT_READ_BYTES);
   if (!("kind" in part)) return part;
@@ -33,7 +33,7 @@ export async function readFile(
 export async function writeFile(
   call: ToolCall,
   { path, content, content_b64, ...where }: FileInput & { content?: string; content_b64?: string },
-): Promise<Answer> {
+): Promise<ToolAnswer> {
   if ((content === undefined) === (content_b64 === undefined)) {
     return refused(call, "validation_failed", "content is required: the text of the file.");
   }
@@ -46,7 +46,7 @@ export async function writeFile(
 export async function editFile(
   call: ToolCall,
   { path, old, new: replacement, all = false, ...where }: FileInput & { old: string; new: string; all?: boolean },
-): Promise<Answer> {
+): Promise<ToolAnswer> {
   const files = filesAt(call, placeOf(call, where), path);
   const part = await files.read(path, 0, MAX_EDITED_BYTES);
   if (!("kind" in part)) return part;
@@ -84,10 +84,10 @@ const wholeText = ({ bytes, eof }: FilePart) => (eof ? textOf(bytes) : null);
 export async function listFiles(
   call: ToolCall,
   { path = "/root", recursive = false, ...where }: Partial<FileInput> & { recursive?: boolean },
-): Promise<Answer> {
+): Promise<ToolAnswer> {
   return await filesAt(call, placeOf(call, where), path).list(path, recursive);
 }
 
-function refused(call: ToolCall, code: "validation_failed", detail: string): Answer {
+function refused(call: ToolCall, code: "validation_failed", detail: string): ToolAnswer {
   return failed(call.refuse(new ServiceError(code, { detail })));
 }

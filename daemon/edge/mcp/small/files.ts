@@ -7,9 +7,9 @@ import { sandboxFileGet, sandboxFileList, sandboxFilePut } from "../../../../sha
 import { type Content, decodeContent } from "../../../core/call/content.ts";
 import { loopTime, Pieces } from "../../../core/loop/index.ts";
 import { ServiceError } from "../../../core/service-error.ts";
-import { type Answer, answerOf, failed, stillUnderWay } from "../answer.ts";
+import { answerOf, failed, stillUnderWay, type ToolAnswer } from "../answer.ts";
 import type { Arguments, Reply, ToolCall } from "../call.ts";
-import type { Place } from "./place.ts";
+import type { SandboxAddress } from "./place.ts";
 
 export interface FilePart {
   kind: "part";
@@ -20,21 +20,21 @@ export interface FilePart {
 
 /** File operations at the target of a path. */
 export interface Files {
-  read(path: string, offset: number, length: number): Promise<FilePart | Answer>;
-  write(path: string, content: Content): Promise<Answer>;
-  list(path: string, recursive: boolean): Promise<Answer>;
+  read(path: string, offset: number, length: number): Promise<FilePart | ToolAnswer>;
+  write(path: string, content: Content): Promise<ToolAnswer>;
+  list(path: string, recursive: boolean): Promise<ToolAnswer>;
 }
 
 const MAX_LISTED = 200;
 const NOT_BASE64 = new ServiceError("validation_failed", { detail: "content_b64 is not padded base64." });
 
-export function filesAt(call: ToolCall, place: Place, path: string): Files {
+export function filesAt(call: ToolCall, place: SandboxAddress, path: string): Files {
   return isOnDrive(path) ? onDrive(call, place) : inGuest(call, place);
 }
 
 const isOnDrive = (path: string) => path === DRIVE_MOUNT || path.startsWith(`${DRIVE_MOUNT}/`);
 
-function onDrive(call: ToolCall, { room_id }: Place): Files {
+function onDrive(call: ToolCall, { room_id }: SandboxAddress): Files {
   return {
     read: async (path, offset, length) => {
       const reply = await call.ask(fsRead, { room_id, path, offset, length });
@@ -57,7 +57,7 @@ function onDrive(call: ToolCall, { room_id }: Place): Files {
 }
 
 /** `d 0 /root/src` */
-function listing(path: string, { items, next_cursor }: Arguments, above: string): Answer {
+function listing(path: string, { items, next_cursor }: Arguments, above: string): ToolAnswer {
   const lines = (items as Arguments[]).map(
     ({ type, size_bytes, path: at }) => `${type === "directory" ? "d" : "-"} ${size_bytes} ${above}${at}`,
   );
@@ -65,13 +65,13 @@ function listing(path: string, { items, next_cursor }: Arguments, above: string)
   return { ok: true, result: { path, entries: lines.length }, text: [...lines, ...more].join("\n") || "(empty)" };
 }
 
-const written = (path: string, size_bytes: number): Answer => ({
+const written = (path: string, size_bytes: number): ToolAnswer => ({
   ok: true,
   result: { path, size_bytes },
   text: `wrote ${size_bytes} bytes to ${path}`,
 });
 
-function inGuest(call: ToolCall, place: Place): Files {
+function inGuest(call: ToolCall, place: SandboxAddress): Files {
   return {
     read: async (path, offset, length) => {
       const range = `bytes=${offset}-${offset + length - 1}`;
@@ -111,6 +111,6 @@ function endOf(reply: Reply, offset: number): FilePart | null {
 
 type NotDone = Exclude<Reply, { kind: "done" }>;
 
-function notDone(call: ToolCall, reply: NotDone): Answer {
+function notDone(call: ToolCall, reply: NotDone): ToolAnswer {
   return reply.kind === "late" ? stillUnderWay(call) : answerOf(reply);
 }

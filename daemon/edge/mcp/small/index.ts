@@ -1,5 +1,5 @@
 /** The tools of the small set. */
-import type { Answer } from "../answer.ts";
+import type { ToolAnswer } from "../answer.ts";
 import type { ToolCall } from "../call.ts";
 import { checkpoint } from "./checkpoint.ts";
 import { close } from "./close.ts";
@@ -7,7 +7,7 @@ import { editFile, listFiles, readFile, writeFile } from "./file-tools.ts";
 import { follow, run } from "./run.ts";
 import { url } from "./url.ts";
 
-export const SMALL: Record<string, (call: ToolCall, input: never) => Promise<Answer>> = {
+export const SMALL: Record<string, (call: ToolCall, input: never) => Promise<ToolAnswer>> = {
   run,
   read_file: readFile,
   write_file: writeFile,

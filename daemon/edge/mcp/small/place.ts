@@ -1,7 +1,7 @@
 /** The room and the sandbox of the small set: the caller's own by default, created when a call needs them. */
 import { roomCreate } from "../../../../shared/api/rooms.ts";
 import { sandboxCreate } from "../../../../shared/api/sandboxes.ts";
-import type { Answer } from "../answer.ts";
+import type { ToolAnswer } from "../answer.ts";
 import type { Arguments, Reply, ToolCall } from "../call.ts";
 
 export const DEFAULT_AGENT = "main";
@@ -15,12 +15,12 @@ export interface PlaceInput {
   agent?: string;
 }
 
-export interface Place {
+export interface SandboxAddress {
   room_id: string;
   sandbox: string;
 }
 
-export function placeOf(call: ToolCall, { room, agent }: PlaceInput): Place {
+export function placeOf(call: ToolCall, { room, agent }: PlaceInput): SandboxAddress {
   return { room_id: room ?? ownRoom(call), sandbox: agent ?? DEFAULT_AGENT };
 }
 
@@ -28,7 +28,11 @@ export function placeOf(call: ToolCall, { room, agent }: PlaceInput): Place {
 export const ownRoom = ({ keyId }: ToolCall): string => `mcp-${keyId.slice(-OWN_ROOM_CHARACTERS)}`;
 
 /** Does it, and if room or sandbox are missing creates them first. */
-export async function inPlace(call: ToolCall, place: Place, work: () => Promise<Answer>): Promise<Answer> {
+export async function inPlace(
+  call: ToolCall,
+  place: SandboxAddress,
+  work: () => Promise<ToolAnswer>,
+): Promise<ToolAnswer> {
   const answer = await work();
   if (answer.ok || !isMissing(answer.problem.code)) return answer;
   const refused = await create(call, place, answer.problem.code === "room_not_found");
@@ -37,7 +41,11 @@ export async function inPlace(call: ToolCall, place: Place, work: () => Promise<
 
 const isMissing = (code: string) => code === "room_not_found" || code === "sandbox_not_found";
 
-async function create(call: ToolCall, { room_id, sandbox }: Place, noRoom: boolean): Promise<Answer | null> {
+async function create(
+  call: ToolCall,
+  { room_id, sandbox }: SandboxAddress,
+  noRoom: boolean,
+): Promise<ToolAnswer | null> {
   const room: Arguments = { room_id, ttl_seconds: TTL_SECONDS, labels: { made_by: "mcp" } };
   const made = noRoom ? await call.ask(roomCreate, room) : null;
   if (made && isRefused(made, "room_id_in_use")) return failure(made);
@@ -54,4 +62,8 @@ function isRefused(reply: Reply, unless: string): reply is Refusal {
   return reply.kind === "problem" && reply.problem.code !== unless;
 }
 
-const failure = ({ problem, retry_after_seconds }: Refusal): Answer => ({ ok: false, problem, retry_after_seconds });
+const failure = ({ problem, retry_after_seconds }: Refusal): ToolAnswer => ({
+  ok: false,
+  problem,
+  retry_after_seconds,
+});

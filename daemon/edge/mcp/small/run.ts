@@ -1,7 +1,7 @@
 /** The tools run and follow: commands in the sandbox, by the same steps as sandbox_exec. */
 import type { LANGUAGES } from "../../../../shared/api/mcp/small-tools.ts";
 import { ServiceError } from "../../../core/service-error.ts";
-import { type Answer, failed } from "../answer.ts";
+import { failed, type ToolAnswer } from "../answer.ts";
 import type { Arguments, ToolCall } from "../call.ts";
 import { exec } from "../tools/exec.ts";
 import { inPlace, type PlaceInput, placeOf } from "./place.ts";
@@ -20,7 +20,7 @@ const INTERPRETERS: Record<(typeof LANGUAGES)[number], string[]> = {
   bash: ["bash", "-s"],
 };
 
-export async function run(call: ToolCall, { room, agent, code, language, ...input }: RunInput): Promise<Answer> {
+export async function run(call: ToolCall, { room, agent, code, language, ...input }: RunInput): Promise<ToolAnswer> {
   const place = placeOf(call, { ...(room ? { room } : {}), ...(agent ? { agent } : {}) });
   const given = [input.command, input.argv, code].filter((each) => each !== undefined).length;
   if (given !== 1) {
@@ -38,7 +38,10 @@ interface FollowInput extends PlaceInput {
   [name: string]: unknown;
 }
 
-export async function follow(call: ToolCall, { room, agent, run_id, input, ...more }: FollowInput): Promise<Answer> {
+export async function follow(
+  call: ToolCall,
+  { room, agent, run_id, input, ...more }: FollowInput,
+): Promise<ToolAnswer> {
   const place = placeOf(call, { ...(room ? { room } : {}), ...(agent ? { agent } : {}) });
   const stdin = input === undefined ? {} : { stdin: input };
   return await exec(call, { ...more, ...stdin, ...place, exec_id: run_id } as never);

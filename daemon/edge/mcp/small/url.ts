@@ -1,10 +1,10 @@
 /** The tool url: a port of the sandbox, reachable by a link that opens it. */
 import { operations } from "../../../../shared/api/operations.ts";
-import { type Answer, answerOf, stillUnderWay } from "../answer.ts";
+import { answerOf, stillUnderWay, type ToolAnswer } from "../answer.ts";
 import type { ToolCall } from "../call.ts";
 import { inPlace, type PlaceInput, placeOf } from "./place.ts";
 
-export async function url(call: ToolCall, { port, ...where }: PlaceInput & { port: number }): Promise<Answer> {
+export async function url(call: ToolCall, { port, ...where }: PlaceInput & { port: number }): Promise<ToolAnswer> {
   const place = placeOf(call, where);
   return await inPlace(call, place, async () => {
     const reply = await call.ask(operations.sandbox_expose_port, { ...place, port });

@@ -2,10 +2,10 @@
 import { auditSummary, orgAuditSummary } from "../../../../shared/api/audit.ts";
 import { argumentsOf } from "../../../../shared/api/mcp/tool.ts";
 import { SHOWN_RECORDS } from "../../../../shared/api/mcp/tools.ts";
-import { type Answer, answerOf, stillUnderWay } from "../answer.ts";
+import { answerOf, stillUnderWay, type ToolAnswer } from "../answer.ts";
 import type { Arguments, ToolCall } from "../call.ts";
 
-export async function summarize(call: ToolCall, { raw, ...input }: Arguments): Promise<Answer> {
+export async function summarize(call: ToolCall, { raw, ...input }: Arguments): Promise<ToolAnswer> {
   const { operation } = call.tool;
   const isOrg = "org_id" in operation.params.properties;
   const args = isOrg ? { org_id: "self", ...input } : input;

@@ -1,12 +1,12 @@
 /** barrier_arrive: an arrival, and the wait for the others, in as many calls as it takes. */
 import { barrierArrive, DEFAULT_BARRIER_WAIT_MS } from "../../../../shared/api/barriers.ts";
 import type { InputOf } from "../../../../shared/api/contract.ts";
-import { type Answer, answerOf, failed, stillUnderWay } from "../answer.ts";
+import { answerOf, failed, stillUnderWay, type ToolAnswer } from "../answer.ts";
 import type { Arguments, ToolCall } from "../call.ts";
 
 type Input = InputOf<typeof barrierArrive> & { idempotency_key?: string };
 
-export async function arrive(call: ToolCall, { idempotency_key: _, timeout_ms, ...input }: Input): Promise<Answer> {
+export async function arrive(call: ToolCall, { idempotency_key: _, timeout_ms, ...input }: Input): Promise<ToolAnswer> {
   const wantedMs = timeout_ms ?? DEFAULT_BARRIER_WAIT_MS;
   const waitMs = call.waitMs(wantedMs);
   const left = wantedMs > waitMs ? wantedMs - waitMs : wantedMs;

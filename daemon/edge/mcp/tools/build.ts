@@ -4,7 +4,7 @@ import { argumentsOf } from "../../../../shared/api/mcp/tool.ts";
 import { MAX_TOOL_WAIT_MS } from "../../../../shared/api/mcp/tools.ts";
 import { templateBuildGet, templateBuildStream, templateCreate } from "../../../../shared/api/template-builds.ts";
 import { startTimer, stopTimer } from "../../../core/clock.ts";
-import { type Answer, answerOf, stillUnderWay } from "../answer.ts";
+import { answerOf, stillUnderWay, type ToolAnswer } from "../answer.ts";
 import type { Refused, ToolCall } from "../call.ts";
 
 interface Input extends Partial<InputOf<typeof templateCreate>> {
@@ -15,7 +15,7 @@ interface Input extends Partial<InputOf<typeof templateCreate>> {
   idempotency_key?: string;
 }
 
-interface Told {
+interface BuildLines {
   lines: string[];
   after: number;
 }
@@ -24,7 +24,7 @@ const ORDER = argumentsOf(templateCreate);
 /** The last ones: a model pays for each. */
 const MAX_LINES = 40;
 
-export async function build(call: ToolCall, input: Input): Promise<Answer> {
+export async function build(call: ToolCall, input: Input): Promise<ToolAnswer> {
   const { template_id, build_id, after = -1, wait_ms = MAX_TOOL_WAIT_MS } = input;
   if (build_id !== undefined) return await follow(call, { template_id, build_id }, after, wait_ms);
   const order = Object.fromEntries(
@@ -47,7 +47,7 @@ async function follow(
   path: { template_id: string; build_id: string },
   after: number,
   waitMs: number,
-): Promise<Answer> {
+): Promise<ToolAnswer> {
   const told = await readTold(call, path, after, call.waitMs(waitMs));
   if ("problem" in told) return answerOf(told);
   const reply = await call.ask(templateBuildGet, path);
@@ -58,8 +58,8 @@ async function follow(
   return { ok: true, result: { ...reply.body, told: told.lines, ...(isOver ? {} : { next }) } };
 }
 
-async function readTold(call: ToolCall, path: object, after: number, waitMs: number): Promise<Told | Refused> {
-  const told: Told = { lines: [], after };
+async function readTold(call: ToolCall, path: object, after: number, waitMs: number): Promise<BuildLines | Refused> {
+  const told: BuildLines = { lines: [], after };
   let isOver = false;
   const reply = await call.ask(templateBuildStream, { ...path, after, follow: waitMs > 0 });
   if (reply.kind === "problem") return reply;

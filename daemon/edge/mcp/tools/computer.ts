@@ -1,8 +1,8 @@
 /** computer: its picture is returned as an image, which models see, and not as text, which they would pay for. */
-import { type Answer, answerOf, stillUnderWay } from "../answer.ts";
+import { answerOf, stillUnderWay, type ToolAnswer } from "../answer.ts";
 import type { ToolCall } from "../call.ts";
 
-export async function computer(call: ToolCall): Promise<Answer> {
+export async function computer(call: ToolCall): Promise<ToolAnswer> {
   const reply = await call.pass();
   if (reply.kind === "late") return stillUnderWay(call);
   if (reply.kind === "problem") return answerOf(reply);

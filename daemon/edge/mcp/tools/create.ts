@@ -2,12 +2,12 @@
 import type { InputOf } from "../../../../shared/api/contract.ts";
 import { MAX_TOOL_WAIT_MS } from "../../../../shared/api/mcp/tools.ts";
 import { sandboxCreate } from "../../../../shared/api/sandboxes.ts";
-import { type Answer, answerOf, stillUnderWay } from "../answer.ts";
+import { answerOf, stillUnderWay, type ToolAnswer } from "../answer.ts";
 import type { ToolCall } from "../call.ts";
 
 type Input = Partial<InputOf<typeof sandboxCreate>> & { idempotency_key?: string };
 
-export async function create(call: ToolCall, input: Input): Promise<Answer> {
+export async function create(call: ToolCall, input: Input): Promise<ToolAnswer> {
   const wait_timeout_ms = call.waitMs(input.wait_timeout_ms ?? MAX_TOOL_WAIT_MS);
   const reply = await call.ask(sandboxCreate, { ...input, wait_timeout_ms });
   if (reply.kind === "late") return stillUnderWay(call);

@@ -1,6 +1,6 @@
 /** The answer about a command: its outcome and output as text; identity, outcome and counts as structured content. */
 import type { ExecutionRecord } from "../../../../shared/api/executions.ts";
-import type { Answer, NextCall } from "../answer.ts";
+import type { NextCall, ToolAnswer } from "../answer.ts";
 import type { ToolCall } from "../call.ts";
 import { type Ends, outputText } from "../output-text.ts";
 
@@ -11,7 +11,7 @@ export type Ran = Omit<ExecutionRecord, "exec_id" | "state"> & {
   oom?: boolean;
 };
 
-interface Told {
+interface ExecReport {
   ends: Ends;
   /** The call that reads the omitted output, if any is. */
   rest: NextCall | null;
@@ -21,7 +21,7 @@ interface Told {
   bound: boolean;
 }
 
-export function execAnswer(call: ToolCall, record: Ran, { ends, rest, next, bound }: Told): Answer {
+export function execAnswer(call: ToolCall, record: Ran, { ends, rest, next, bound }: ExecReport): ToolAnswer {
   const { exec_id, state, exit_code, signal, timed_out, stdout_bytes, stderr_bytes, duration_ms, output, oom } = record;
   const output_text = outputText(ends, rest ? `read them with ${call.spell(rest)}` : "", bound);
   const { text: shownOutput, left_out_bytes, shown_bytes } = output_text;

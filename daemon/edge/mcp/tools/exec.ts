@@ -15,12 +15,12 @@ import {
 import { argumentsOf } from "../../../../shared/api/mcp/tool.ts";
 import { MAX_TOOL_WAIT_MS } from "../../../../shared/api/mcp/tools.ts";
 import { sandboxGet } from "../../../../shared/api/sandboxes.ts";
-import { type Answer, answerOf, type NextCall, stillUnderWay } from "../answer.ts";
+import { answerOf, type NextCall, stillUnderWay, type ToolAnswer } from "../answer.ts";
 import type { Arguments, Refused, Reply, ToolCall } from "../call.ts";
 import { type Ends, fits, HEAD_BYTES, NO_OUTPUT, TAIL_BYTES, whole } from "../output-text.ts";
 import { execAnswer, type Ran } from "./exec-answer.ts";
 import { readEnds } from "./output-ends.ts";
-import { type Place, readPage } from "./output-page.ts";
+import { type OutputPosition, readPage } from "./output-page.ts";
 
 interface Input extends Omit<InputOf<typeof sandboxExec>, "argv_json" | "env_json"> {
   background?: boolean;
@@ -33,7 +33,7 @@ interface Input extends Omit<InputOf<typeof sandboxExec>, "argv_json" | "env_jso
 }
 
 /** An execution with a known ID. */
-type Named = Input & { exec_id: string };
+type NamedExec = Input & { exec_id: string };
 
 const COMMAND = argumentsOf(sandboxExec);
 const START = { after: 0, after_bytes: 0 };
@@ -41,7 +41,7 @@ const SHOWN_BYTES = HEAD_BYTES + TAIL_BYTES;
 /** Most bytes of each stream on a page of the part that was left out. */
 const REST_BYTES = TAIL_BYTES;
 
-export async function exec(call: ToolCall, input: Input): Promise<Answer> {
+export async function exec(call: ToolCall, input: Input): Promise<ToolAnswer> {
   const { exec_id, signal, after } = input;
   const isAbout = !isCommand(input) || signal !== undefined || after !== undefined;
   if (exec_id !== undefined && isAbout) return await goOn(call, { ...input, exec_id });
@@ -49,7 +49,7 @@ export async function exec(call: ToolCall, input: Input): Promise<Answer> {
   return await start(call, { ...input, exec_id: exec_id ?? newName });
 }
 
-async function start(call: ToolCall, input: Named): Promise<Answer> {
+async function start(call: ToolCall, input: NamedExec): Promise<ToolAnswer> {
   const first = await begin(call, input);
   const reply = isStarting(first) ? await beginWhenReady(call, input, first) : first;
   if (reply.kind === "problem") return isStarting(reply) ? sandboxStarting(call) : answerOf(reply);
@@ -61,7 +61,7 @@ async function start(call: ToolCall, input: Named): Promise<Answer> {
 }
 
 /** The command has outlasted its call: returns the output so far. */
-async function underWay(call: ToolCall, input: Named): Promise<Answer> {
+async function underWay(call: ToolCall, input: NamedExec): Promise<ToolAnswer> {
   const look = { ...input, background: true, eof: false };
   const answer = await goOn(call, look);
   if (answer.ok) return answer;
@@ -75,7 +75,7 @@ async function underWay(call: ToolCall, input: Named): Promise<Answer> {
   return record.kind === "done" ? await goOn(call, { ...look, after: Number(record.body.oldest_seq) - 1 }) : answer;
 }
 
-async function begin(call: ToolCall, input: Named): Promise<Reply> {
+async function begin(call: ToolCall, input: NamedExec): Promise<Reply> {
   const command = Object.fromEntries(Object.entries(input).filter(([name]) => name in COMMAND && name !== "wait_ms"));
   if (input.background) return await call.ask(executionStart, command);
   const max_output_bytes = input.max_output_bytes ?? SHOWN_BYTES;
@@ -83,7 +83,7 @@ async function begin(call: ToolCall, input: Named): Promise<Reply> {
 }
 
 /** Follows an existing execution, after delivering the call's signal and input. */
-async function goOn(call: ToolCall, input: Named): Promise<Answer> {
+async function goOn(call: ToolCall, input: NamedExec): Promise<ToolAnswer> {
   const { signal, eof, after = 0, after_bytes = 0, background, wait_ms = MAX_TOOL_WAIT_MS } = input;
   const path = pathOf(input);
   // Together with a command, standard input was passed at its start.
@@ -111,18 +111,23 @@ async function goOn(call: ToolCall, input: Named): Promise<Answer> {
 }
 
 /** The output that was read. */
-interface Seen extends Ends {
+interface ReadOutput extends Ends {
   kind: "seen";
-  place: Place;
+  place: OutputPosition;
   /** Position of the part that is left out; null: a page leaves out nothing. */
-  rest: Place | null;
+  rest: OutputPosition | null;
   /** The page holds no more, although there is more. */
   full: boolean;
   ended: boolean;
 }
 
 /** The output from a place on: with max_output_bytes a page of it, else its beginning and its end. */
-async function look(call: ToolCall, input: Named, from: Place, waitMs: number): Promise<Seen | Refused> {
+async function look(
+  call: ToolCall,
+  input: NamedExec,
+  from: OutputPosition,
+  waitMs: number,
+): Promise<ReadOutput | Refused> {
   const { max_output_bytes: most } = input;
   const options = { path: pathOf(input), ...from, waitMs };
   if (most === undefined) {
@@ -136,7 +141,7 @@ async function look(call: ToolCall, input: Named, from: Place, waitMs: number): 
 }
 
 /** The command has ended within the call. */
-async function finished(call: ToolCall, input: Named, body: Arguments): Promise<Answer> {
+async function finished(call: ToolCall, input: NamedExec, body: Arguments): Promise<ToolAnswer> {
   const { stdout_truncated, stderr_truncated } = body;
   const streams = { stdout: bytesOf(body.stdout, body.stdout_b64), stderr: bytesOf(body.stderr, body.stderr_b64) };
   const isLong = input.max_output_bytes === undefined && !fits(streams);
@@ -149,7 +154,7 @@ async function finished(call: ToolCall, input: Named, body: Arguments): Promise<
   return answerWith(call, input, record, seen.kind === "problem" ? direct : seen);
 }
 
-async function beginWhenReady(call: ToolCall, input: Named, refused: Refused): Promise<Reply> {
+async function beginWhenReady(call: ToolCall, input: NamedExec, refused: Refused): Promise<Reply> {
   const { room_id, sandbox } = input;
   const wait_ms = call.waitMs(input.background ? 0 : (input.wait_ms ?? MAX_TOOL_WAIT_MS));
   const looked = await call.ask(sandboxGet, { room_id, sandbox, wait_ms });
@@ -161,19 +166,24 @@ function isStarting(reply: Reply): reply is Refused {
   return ["creating", "starting"].includes(String(reply.problem.details.state));
 }
 
-const NOTHING: Seen & { next?: boolean } = {
+const NOTHING: ReadOutput & { next?: boolean } = {
   ...{ kind: "seen", head: NO_OUTPUT, tail: NO_OUTPUT, left_out_bytes: 0 },
   ...{ place: START, rest: null, full: false, ended: false },
 };
 
-function answerWith(call: ToolCall, input: Named, record: ExecutionRecord, seen: Seen & { next?: boolean }): Answer {
+function answerWith(
+  call: ToolCall,
+  input: NamedExec,
+  record: ExecutionRecord,
+  seen: ReadOutput & { next?: boolean },
+): ToolAnswer {
   const isOver = record.state === "exited" && seen.ended;
   const rest = seen.rest && nextOf({ ...input, max_output_bytes: input.max_output_bytes ?? REST_BYTES }, seen.rest);
   const next = isOver ? null : nextOf(input, seen.place);
   return execAnswer(call, record as Ran, { ends: seen, rest, next, bound: input.max_output_bytes === undefined });
 }
 
-function nextOf(input: Named, { after, after_bytes }: Place): NextCall {
+function nextOf(input: NamedExec, { after, after_bytes }: OutputPosition): NextCall {
   const { max_output_bytes, wait_ms } = input;
   const kept = {
     ...(max_output_bytes === undefined ? {} : { max_output_bytes }),
@@ -183,18 +193,18 @@ function nextOf(input: Named, { after, after_bytes }: Place): NextCall {
   return { tool: "sandbox_exec", arguments: { ...pathOf(input), after, ...inPiece, ...kept } };
 }
 
-function nothingYet(call: ToolCall, state: "starting" | "running", exec_id: string | null, next: NextCall): Answer {
+function nothingYet(call: ToolCall, state: "starting" | "running", exec_id: string | null, next: NextCall): ToolAnswer {
   const record = { exec_id, state, exit_code: null, signal: null, timed_out: false, stdout_bytes: 0, stderr_bytes: 0 };
   return execAnswer(call, record as Ran, { ends: NOTHING, rest: null, next, bound: true });
 }
 
 /** Nothing has been run yet: the same call waits on. */
-function sandboxStarting(call: ToolCall): Answer {
+function sandboxStarting(call: ToolCall): ToolAnswer {
   return nothingYet(call, "starting", null, { tool: call.tool.name, arguments: call.given });
 }
 
 const isCommand = ({ argv, command }: Input) => argv !== undefined || command !== undefined;
-const pathOf = ({ room_id, sandbox, exec_id }: Named) => ({ room_id, sandbox, exec_id });
+const pathOf = ({ room_id, sandbox, exec_id }: NamedExec) => ({ room_id, sandbox, exec_id });
 
 const bytesOf = (text: unknown, b64: unknown) =>
   typeof text === "string" ? Buffer.from(text) : Buffer.from(String(b64 ?? ""), "base64");

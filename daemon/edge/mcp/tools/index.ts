@@ -1,5 +1,5 @@
 /** Tools that do more than pass their arguments to their operation. */
-import { type Answer, answerOf, MAX_RESULT, sizeOf, stillUnderWay } from "../answer.ts";
+import { answerOf, MAX_RESULT, sizeOf, stillUnderWay, type ToolAnswer } from "../answer.ts";
 import type { Arguments, ToolCall } from "../call.ts";
 import { SMALL } from "../small/index.ts";
 import { summarize } from "./audit.ts";
@@ -14,7 +14,7 @@ import { request } from "./request.ts";
 import { wait } from "./wait.ts";
 
 /** `input` has been checked by the tool's own rules. */
-type CarryOut = (call: ToolCall, input: never) => Promise<Answer>;
+type CarryOut = (call: ToolCall, input: never) => Promise<ToolAnswer>;
 
 const OWN_WAYS: Record<string, CarryOut> = {
   sandbox_create: create,
@@ -41,7 +41,7 @@ const OWN_WAYS: Record<string, CarryOut> = {
 /** The default is the caller's own organization. */
 const DEFAULTS: Arguments = { org_id: "self" };
 
-export async function carryOut(call: ToolCall): Promise<Answer> {
+export async function carryOut(call: ToolCall): Promise<ToolAnswer> {
   const ownWay = OWN_WAYS[call.tool.name];
   if (ownWay) {
     const checked = call.check();
@@ -53,7 +53,7 @@ export async function carryOut(call: ToolCall): Promise<Answer> {
 }
 
 /** A list that is too long is read again with a limit that fits, so that its cursor is right. */
-async function fitting(call: ToolCall, body: Arguments): Promise<Answer> {
+async function fitting(call: ToolCall, body: Arguments): Promise<ToolAnswer> {
   const { items } = body;
   const isPaged = "limit" in call.tool.input.properties && "cursor" in call.tool.input.properties;
   const size = sizeOf(body);

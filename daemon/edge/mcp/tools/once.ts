@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { sleep } from "../../../core/clock.ts";
-import { type Answer, answerOf, stillUnderWay } from "../answer.ts";
+import { answerOf, stillUnderWay, type ToolAnswer } from "../answer.ts";
 import type { Arguments, ToolCall } from "../call.ts";
 
 const LOOK_MS = 500;
@@ -12,7 +12,7 @@ const LOOK_MS = 500;
 export async function once(
   call: ToolCall,
   { idempotency_key = randomUUID(), ...input }: Arguments & { idempotency_key?: string },
-): Promise<Answer> {
+): Promise<ToolAnswer> {
   const next = { tool: call.tool.name, arguments: { ...call.given, idempotency_key } };
   for (;;) {
     const reply = await call.ask(call.tool.operation, { ...input, idempotency_key });

@@ -3,7 +3,7 @@ import { executionGet, executionStream } from "../../../../shared/api/executions
 import { startTimer, stopTimer } from "../../../core/clock.ts";
 import type { Arguments, Refused, ToolCall } from "../call.ts";
 import { firstOf, HEAD_BYTES, lastOf, type Streams, TAIL_BYTES } from "../output-text.ts";
-import type { Place } from "./output-page.ts";
+import type { OutputPosition } from "./output-page.ts";
 
 /** Output of an endless command is no longer read after this many bytes. */
 const MAX_READ_BYTES = 64 * 1024 * 1024;
@@ -14,14 +14,14 @@ export interface OutputEnds {
   tail: Streams;
   left_out_bytes: number;
   /** Position of the part that is left out. */
-  rest: Place;
+  rest: OutputPosition;
   /** Position of the next output. */
-  place: Place;
+  place: OutputPosition;
   /** Nothing follows. */
   ended: boolean;
 }
 
-interface Options extends Place {
+interface Options extends OutputPosition {
   /** The execution: room_id, sandbox and exec_id. */
   path: Arguments;
   waitMs: number;
@@ -69,11 +69,11 @@ class Collector {
   #tailBytes = 0;
   #read = 0;
   #headOpen = true;
-  #rest: Place;
-  #place: Place;
+  #rest: OutputPosition;
+  #place: OutputPosition;
   #ended = false;
 
-  constructor(place: Place) {
+  constructor(place: OutputPosition) {
     this.#rest = place;
     this.#place = place;
   }

@@ -6,7 +6,7 @@ import type { Arguments, Refused, ToolCall } from "../call.ts";
 import { firstOf } from "../output-text.ts";
 
 /** A position in the output: after a piece, and after a number of bytes of the next one. */
-export interface Place {
+export interface OutputPosition {
   after: number;
   after_bytes: number;
 }
@@ -16,14 +16,14 @@ export interface Page {
   stdout: Buffer;
   stderr: Buffer;
   /** Position of the next page. */
-  place: Place;
+  place: OutputPosition;
   /** It holds no more, although there is more. */
   full: boolean;
   /** Nothing follows it. */
   ended: boolean;
 }
 
-interface PageOptions extends Place {
+interface PageOptions extends OutputPosition {
   /** The execution: room_id, sandbox and exec_id. */
   path: Arguments;
   /** Most bytes of each stream. */
@@ -62,11 +62,11 @@ interface StreamedEvent {
 class Pager {
   readonly #most: number;
   readonly #streams: { stdout: Capture; stderr: Capture };
-  #place: Place;
+  #place: OutputPosition;
   #full = false;
   #ended = false;
 
-  constructor(place: Place, most: number) {
+  constructor(place: OutputPosition, most: number) {
     this.#most = most;
     this.#place = place;
     this.#streams = { stdout: new Capture(most), stderr: new Capture(most) };

@@ -1,14 +1,14 @@
 /** The tool fs_read: a file of the drive as text, a bounded part of it unless the call names a length. */
 import { fsRead } from "../../../../shared/api/drive.ts";
 import { textOf } from "../../../core/text.ts";
-import { type Answer, answerOf, stillUnderWay } from "../answer.ts";
+import { answerOf, stillUnderWay, type ToolAnswer } from "../answer.ts";
 import type { Arguments, ToolCall } from "../call.ts";
 import { grouped } from "../output-text.ts";
 import { readable } from "../readable.ts";
 
 export const DEFAULT_READ_BYTES = 32 * 1024;
 
-export async function read(call: ToolCall, input: Arguments): Promise<Answer> {
+export async function read(call: ToolCall, input: Arguments): Promise<ToolAnswer> {
   const length = input.length ?? DEFAULT_READ_BYTES;
   const reply = await call.ask(fsRead, { ...input, length });
   if (reply.kind === "late") return stillUnderWay(call);
@@ -21,7 +21,7 @@ export async function read(call: ToolCall, input: Arguments): Promise<Answer> {
   });
 }
 
-interface About {
+interface ReadFacts {
   offset: number;
   size_bytes?: unknown;
   eof?: unknown;
@@ -34,7 +34,7 @@ interface Going {
 }
 
 /** The file's bytes as text, and the call that reads on if they are not all. */
-export function fileAnswer(call: ToolCall, about: About, bytes: Buffer, { isBound, next }: Going): Answer {
+export function fileAnswer(call: ToolCall, about: ReadFacts, bytes: Buffer, { isBound, next }: Going): ToolAnswer {
   const shown = isBound ? readable(bytes, about.eof === true) : bytes;
   const isAll = about.eof === true && shown.length === bytes.length;
   const end = about.offset + shown.length;

@@ -1,7 +1,7 @@
 /** agent_request: a request to one agent, and its reply, in as many calls as it takes. */
 import type { InputOf } from "../../../../shared/api/contract.ts";
 import { agentSend, DEFAULT_REPLY_WAIT_MS } from "../../../../shared/api/fabric.ts";
-import { type Answer, answerOf, failed, stillUnderWay } from "../answer.ts";
+import { answerOf, failed, stillUnderWay, type ToolAnswer } from "../answer.ts";
 import type { ToolCall } from "../call.ts";
 
 type Input = InputOf<typeof agentSend> & { idempotency_key?: string };
@@ -9,7 +9,7 @@ type Input = InputOf<typeof agentSend> & { idempotency_key?: string };
 export async function request(
   call: ToolCall,
   { idempotency_key, timeout_ms: wanted, ...input }: Input,
-): Promise<Answer> {
+): Promise<ToolAnswer> {
   const message_id = input.message_id ?? call.nameOf("msg", idempotency_key, [input.room_id]);
   const message = { ...input, kind: "request", message_id };
   const wantedMs = wanted ?? DEFAULT_REPLY_WAIT_MS;

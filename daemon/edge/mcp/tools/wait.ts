@@ -3,7 +3,7 @@ import { type BarrierRecord, barrierGet } from "../../../../shared/api/barriers.
 import type { InputOf } from "../../../../shared/api/contract.ts";
 import { agentWait } from "../../../../shared/api/fabric.ts";
 import { DEFAULT_INBOX_WAIT_MS } from "../../../../shared/api/mcp/tools.ts";
-import { type Answer, answerOf, bounded, MAX_RESULT, sizeOf, stillUnderWay } from "../answer.ts";
+import { answerOf, bounded, MAX_RESULT, sizeOf, stillUnderWay, type ToolAnswer } from "../answer.ts";
 import type { ToolCall } from "../call.ts";
 import { arrive } from "./barrier.ts";
 
@@ -14,7 +14,7 @@ interface Input extends InputOf<typeof agentWait> {
   generation?: number;
 }
 
-export async function wait(call: ToolCall, { barrier_id, generation, ...input }: Input): Promise<Answer> {
+export async function wait(call: ToolCall, { barrier_id, generation, ...input }: Input): Promise<ToolAnswer> {
   if (barrier_id !== undefined)
     return await atBarrier(call, { ...input, barrier_id, ...(generation === undefined ? {} : { generation }) });
   const wait_ms = call.waitMs(input.wait_ms ?? DEFAULT_INBOX_WAIT_MS);
@@ -49,7 +49,7 @@ function fitting(inbox: Inbox): Inbox {
 }
 
 /** Without a generation: the newest one, or the next if that has passed without the agent. */
-async function atBarrier(call: ToolCall, input: Input & { barrier_id: string }): Promise<Answer> {
+async function atBarrier(call: ToolCall, input: Input & { barrier_id: string }): Promise<ToolAnswer> {
   const { room_id, barrier_id, agent_id, wait_ms } = input;
   let { generation } = input;
   if (generation === undefined) {

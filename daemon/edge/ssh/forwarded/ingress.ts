@@ -6,7 +6,7 @@ import type { LiveCommand } from "../../../host/guest-link/command.ts";
 import type { GuestPort } from "../../../host/guest-link/connect.ts";
 import type { Reached } from "../../hosts/client.ts";
 import { type HostSocket, MAX_MESSAGE_BYTES } from "../../hosts/ssh.ts";
-import { type Begun, type Opening, SessionOver } from "../opening.ts";
+import { type Opening, type SessionKind, SessionOver } from "../opening.ts";
 import { IngressChannel } from "./ingress-channel.ts";
 import { type FromEntry, type FromOwner, type Login, readFrame, readMessage } from "./messages.ts";
 
@@ -46,7 +46,7 @@ export class Ingress implements Opening {
     return this.#over.promise;
   }
 
-  async begin(what: Begun, fields: Record<string, unknown>, take: (command: LiveCommand) => void) {
+  async begin(what: SessionKind, fields: Record<string, unknown>, take: (command: LiveCommand) => void) {
     return await this.#open(what, fields, (channel) => take(channel.command));
   }
 
@@ -67,7 +67,7 @@ export class Ingress implements Opening {
   }
 
   async #open(
-    what: Begun | "forward",
+    what: SessionKind | "forward",
     fields: Record<string, unknown>,
     take: (channel: IngressChannel) => void,
   ): Promise<string | null> {

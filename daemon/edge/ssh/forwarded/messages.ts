@@ -8,7 +8,7 @@ import type { Problem } from "../../../../shared/api/errors.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
 import { parseJson } from "../../../core/json.ts";
 import type { CommandEnd } from "../../../host/guest-link/command.ts";
-import type { Begun } from "../opening.ts";
+import type { SessionKind } from "../opening.ts";
 
 /** Streams of a channel: into the guest, and the two out of it. */
 export const Stream = { input: 0, output: 1, errors: 2 } as const;
@@ -26,7 +26,7 @@ export interface SignedText {
 }
 
 /** Bytes of a stream were taken: as many more may come. */
-type Taken = OfChannel & { type: "taken"; stream: Stream; bytes: number };
+type TakenBytes = OfChannel & { type: "taken"; stream: Stream; bytes: number };
 type End = OfChannel & { type: "end"; stream: Stream };
 
 export interface Login {
@@ -41,11 +41,11 @@ export interface Login {
 
 export type FromEntry =
   | Login
-  | (OfChannel & { type: "open"; what: Begun | "forward"; fields: Record<string, unknown> })
+  | (OfChannel & { type: "open"; what: SessionKind | "forward"; fields: Record<string, unknown> })
   | (OfChannel & { type: "signal"; name: string })
   | (OfChannel & { type: "resize"; rows: number; cols: number })
   | (OfChannel & { type: "hang_up" })
-  | Taken
+  | TakenBytes
   | End;
 
 export type FromOwner =
@@ -58,7 +58,7 @@ export type FromOwner =
   | (OfChannel & { type: "lost"; why?: string })
   /** The session is, with a sentence for the person at it. */
   | { type: "over"; sentence: string }
-  | Taken
+  | TakenBytes
   | End;
 
 const HEAD_BYTES = 5;

@@ -3,12 +3,12 @@
 import { MAX_SCREEN_ROWS_OR_COLS } from "../../../../shared/api/ssh.ts";
 import type { CommandEnd, LiveCommand } from "../../../host/guest-link/command.ts";
 import type { GuestPort } from "../../../host/guest-link/connect.ts";
-import type { Begun } from "../opening.ts";
+import type { SessionKind } from "../opening.ts";
 import type { SessionContext } from "../session-context.ts";
 import { type FromOwner, frameOf, Stream } from "./messages.ts";
 import { Inlet, Outlet } from "./window.ts";
 
-const BEGUN: readonly unknown[] = ["exec", "shell", "sftp"] satisfies Begun[];
+const BEGUN: readonly unknown[] = ["exec", "shell", "sftp"] satisfies SessionKind[];
 const DONE: CommandEnd = { exit_code: 0, signal: null };
 
 export interface OwnerChannelDeps {
@@ -105,7 +105,7 @@ export class OwnerChannel {
       });
     }
     if (!BEGUN.includes(what)) return "The channel does not exist.";
-    return await visit.begin(what as Begun, fields, (command) => {
+    return await visit.begin(what as SessionKind, fields, (command) => {
       this.#command = command;
     });
   }

@@ -7,33 +7,33 @@ import { memberList } from "../../../../shared/api/people/members.ts";
 import { usage } from "../../../../shared/api/usage.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { Page } from "../layout.ts";
-import { ENDS, keysPage, MAY, type NewKey, profilePage, sessionsPage, type Told } from "../pages/account.ts";
-import type { Answer, WebContext } from "../request-context.ts";
+import { ENDS, type FormReport, keysPage, MAY, type NewKey, profilePage, sessionsPage } from "../pages/account.ts";
+import type { OperationResult, WebContext } from "../request-context.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, refusalOf } from "./handler.ts";
 
 const PAGE = 1000;
 
 export function accountHandlers(deps: HandlerDeps): Handlers {
-  const profile = async (visit: WebContext, told: Told = {}) => {
+  const profile = async (visit: WebContext, told: FormReport = {}) => {
     const used = await visit.call(usage, { org_id: "self" });
     const shown = { hasMail: deps.users.addresses.isOn, usage: used.ok ? used.body : null };
     return profilePage(await accountOf(visit), shown, told);
   };
 
-  const keys = async (visit: WebContext, made: NewKey | null, told: Told = {}) => {
+  const keys = async (visit: WebContext, made: NewKey | null, told: FormReport = {}) => {
     const list = await visit.call(memberList, { org_id: "self" });
     const names = new Map((list.ok ? list.body.items : []).map(({ user_id, name }) => [user_id, name]));
     const shown = { keys: await activeKeys(visit), names, made, once: crypto.randomUUID() };
     return keysPage(await accountOf(visit), shown, told);
   };
 
-  const sessions = async (visit: WebContext, told: Told = {}) => {
+  const sessions = async (visit: WebContext, told: FormReport = {}) => {
     const list = await visit.call(sessionList);
     return sessionsPage(await accountOf(visit), list.ok ? list.body.items : [], told);
   };
 
   /** Sends an e-mail to the address that the user would like to use. */
-  const askAddress = async (visit: WebContext, page: (told: Told) => Promise<Page>) => {
+  const askAddress = async (visit: WebContext, page: (told: FormReport) => Promise<Page>) => {
     const session_id = visit.caller?.session?.session_id;
     if (session_id === undefined) throw new ServiceError("session_ended");
     try {
@@ -53,7 +53,7 @@ export function accountHandlers(deps: HandlerDeps): Handlers {
   return {
     "/account": inside(deps, async (visit) => {
       if (!visit.isPost) return { page: await profile(visit) };
-      const page = (told: Told) => profile(visit, told);
+      const page = (told: FormReport) => profile(visit, told);
       switch (visit.field("do")) {
         case "email":
           return await askAddress(visit, page);
@@ -71,7 +71,7 @@ export function accountHandlers(deps: HandlerDeps): Handlers {
     "/account/keys": inside(deps, async (visit) => {
       if (!visit.isPost) return { page: await keys(visit, null) };
       const { field } = visit;
-      const page = (told: Told) => keys(visit, null, told);
+      const page = (told: FormReport) => keys(visit, null, told);
       if (field("do") === "revoke") {
         const revoked = await visit.call(keyRevoke, { org_id: "self", key_id: field("key_id") });
         return await after(visit, revoked, "The key was revoked, and everything opened with it was closed.", page);
@@ -117,7 +117,7 @@ async function activeKeys(visit: WebContext): Promise<KeyRecord[]> {
   const found: KeyRecord[] = [];
   let cursor: string | null = null;
   do {
-    const list: Answer<typeof keyList> = await visit.call(keyList, {
+    const list: OperationResult<typeof keyList> = await visit.call(keyList, {
       org_id: "self",
       limit: PAGE,
       ...(cursor === null ? {} : { cursor }),

@@ -6,7 +6,7 @@ import { ServiceError } from "../../../core/service-error.ts";
 import { isLoopback, type OAuth, placeOf, Refusal, SentBack } from "../../../domain/oauth/index.ts";
 import { toProblem } from "../../pipeline/problem.ts";
 import type { Lookups } from "../oauth/lookups.ts";
-import type { Told } from "../pages/account.ts";
+import type { FormReport } from "../pages/account.ts";
 import {
   applicationsPage,
   asksFrom,
@@ -43,7 +43,7 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
   const read = (visit: WebContext, request: string) =>
     oauth.read(new URLSearchParams(request), lookups.of(visit.request.ip));
 
-  const applications = async (visit: WebContext, told: Told = {}) => {
+  const applications = async (visit: WebContext, told: FormReport = {}) => {
     const list = await visit.call(grantList);
     return applicationsPage(await accountOf(visit), list.ok ? list.body.items : [], `${deps.url()}/mcp`, told);
   };

@@ -11,7 +11,7 @@ import {
 import { creditList } from "../../../../shared/api/people/credits.ts";
 import { usage } from "../../../../shared/api/usage.ts";
 import { ServiceError } from "../../../core/service-error.ts";
-import type { NewKey, Told } from "../pages/account.ts";
+import type { FormReport, NewKey } from "../pages/account.ts";
 import { billingPage, successPage } from "../pages/billing.ts";
 import { deadEnd } from "../pages/outside.ts";
 import type { WebContext } from "../request-context.ts";
@@ -23,7 +23,7 @@ const org_id = "self";
 const LOOK_AGAIN_SECONDS = 3;
 
 export function billingHandlers(deps: HandlerDeps): Handlers {
-  const billing = async (visit: WebContext, told: Told = {}) =>
+  const billing = async (visit: WebContext, told: FormReport = {}) =>
     billingPage(
       await accountOf(visit),
       {
@@ -38,7 +38,7 @@ export function billingHandlers(deps: HandlerDeps): Handlers {
     visit: WebContext,
     checkout_id: string,
     made: NewKey | null,
-    told: Told = {},
+    told: FormReport = {},
   ): Promise<Outcome> => {
     const seen = await visit.call(billingSuccess, { org_id, checkout_id });
     if (!seen.ok && seen.problem.code === "billing_off") return { to: "/billing" };

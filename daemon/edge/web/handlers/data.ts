@@ -1,18 +1,18 @@
 /** Handler of the personal data page: shows all stored data, and deletes the account. */
 import { accountDelete, accountExport } from "../../../../shared/api/people/account.ts";
-import type { Told } from "../pages/account.ts";
+import type { FormReport } from "../pages/account.ts";
 import { dataPage } from "../pages/data.ts";
 import type { WebContext } from "../request-context.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside } from "./handler.ts";
 
 export function dataHandlers(deps: HandlerDeps): Handlers {
-  const data = async (visit: WebContext, kept: string | null, told: Told = {}) =>
+  const data = async (visit: WebContext, kept: string | null, told: FormReport = {}) =>
     dataPage(await accountOf(visit), kept, told);
 
   return {
     "/account/data": inside(deps, async (visit) => {
       if (!visit.isPost) return { page: await data(visit, null) };
-      const page = (told: Told) => data(visit, null, told);
+      const page = (told: FormReport) => data(visit, null, told);
       if (visit.field("do") === "forget") {
         const gone = await visit.call(accountDelete, { email: visit.field("email").trim() });
         return gone.ok ? { to: "/signin", cookies: { session: null } } : await after(visit, gone, null, page);

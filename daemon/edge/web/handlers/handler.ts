@@ -10,7 +10,7 @@ import type { Pipeline } from "../../pipeline/pipeline.ts";
 import { retryAfterOf, toProblem } from "../../pipeline/problem.ts";
 import type { Cookie } from "../headers.ts";
 import type { Page } from "../layout.ts";
-import { proofPage, type Told } from "../pages/account.ts";
+import { type FormReport, proofPage } from "../pages/account.ts";
 import { deadEnd } from "../pages/outside.ts";
 import type { WebContext } from "../request-context.ts";
 
@@ -32,8 +32,8 @@ export interface HandlerDeps {
 export type Cookies = Partial<Record<Cookie, string | null>>;
 
 /** Result of a page's handler: a page, or a redirect. */
-export type Outcome = (Shown | Redirected) & { cookies?: Cookies };
-interface Shown {
+export type Outcome = (PageReply | Redirected) & { cookies?: Cookies };
+interface PageReply {
   page: Page;
   retry_after_seconds?: number | null;
   /** The page reloads itself while work is in progress. */
@@ -92,7 +92,7 @@ export async function after(
   visit: WebContext,
   answer: { ok: true } | { ok: false; problem: Problem },
   done: string | null,
-  page: (told: Told) => Promise<Page>,
+  page: (told: FormReport) => Promise<Page>,
 ): Promise<Outcome> {
   if (answer.ok) return { to: visit.request.url.pathname, said: done };
   const { problem } = answer;

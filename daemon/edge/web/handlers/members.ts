@@ -9,7 +9,7 @@ import {
   memberUpdate,
   type Role,
 } from "../../../../shared/api/people/members.ts";
-import type { Told } from "../pages/account.ts";
+import type { FormReport } from "../pages/account.ts";
 import { membersPage, type NewLink } from "../pages/members.ts";
 import type { WebContext } from "../request-context.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside } from "./handler.ts";
@@ -17,7 +17,7 @@ import { accountOf, after, type HandlerDeps, type Handlers, inside } from "./han
 const org_id = "self";
 
 export function memberHandlers(deps: HandlerDeps): Handlers {
-  const members = async (visit: WebContext, link: NewLink | null, told: Told = {}) => {
+  const members = async (visit: WebContext, link: NewLink | null, told: FormReport = {}) => {
     const list = await visit.call(memberList, { org_id });
     const open = await visit.call(invitationList, { org_id });
     const applications = open.ok ? await visit.call(applicationList, { org_id }) : null;
@@ -38,7 +38,7 @@ export function memberHandlers(deps: HandlerDeps): Handlers {
     "/org/members": inside(deps, async (visit) => {
       if (!visit.isPost) return { page: await members(visit, null) };
       const { field } = visit;
-      const page = (told: Told) => members(visit, null, told);
+      const page = (told: FormReport) => members(visit, null, told);
       const user_id = field("user_id");
       switch (field("do")) {
         case "role": {

@@ -1,7 +1,7 @@
 /** Handler of the page that deletes an organization. */
 import { orgDelete } from "../../../../shared/api/people/org-end.ts";
 import { roomList } from "../../../../shared/api/rooms.ts";
-import type { Told } from "../pages/account.ts";
+import type { FormReport } from "../pages/account.ts";
 import { endPage } from "../pages/org-end.ts";
 import type { WebContext } from "../request-context.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome } from "./handler.ts";
@@ -10,7 +10,7 @@ const LOOK_AGAIN_SECONDS = 2;
 const MAX_ROOMS = 1000;
 
 export function endHandlers(deps: HandlerDeps): Handlers {
-  const end = async (visit: WebContext, told: Told = {}) => {
+  const end = async (visit: WebContext, told: FormReport = {}) => {
     const rooms = await visit.call(roomList, { limit: MAX_ROOMS });
     return endPage(await accountOf(visit), rooms.ok ? rooms.body.items.length : 0, told);
   };

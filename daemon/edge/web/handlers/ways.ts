@@ -3,14 +3,14 @@ import { identityBegin, identityList, identityRemove } from "../../../../shared/
 import { passkeyAdd, passkeyList, passkeyOptions, passkeyRemove } from "../../../../shared/api/people/passkeys.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { readAnswer } from "../../../domain/users/index.ts";
-import type { Told } from "../pages/account.ts";
+import type { FormReport } from "../pages/account.ts";
 import { waysPage } from "../pages/ways.ts";
 import type { WebContext } from "../request-context.ts";
 import type { SignInOption } from "../sign-in-options.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome, refusalOf } from "./handler.ts";
 
 export function wayHandlers(deps: HandlerDeps): Handlers {
-  const ways = async (visit: WebContext, told: Told = {}, offer: SignInOption | null = null) => {
+  const ways = async (visit: WebContext, told: FormReport = {}, offer: SignInOption | null = null) => {
     const list = await visit.call(passkeyList);
     const linked = await visit.call(identityList);
     const shown = {
@@ -40,7 +40,7 @@ export function wayHandlers(deps: HandlerDeps): Handlers {
     "/account/ways": inside(deps, async (visit) => {
       if (!visit.isPost) return { page: await ways(visit) };
       const { field } = visit;
-      const page = (told: Told) => ways(visit, told);
+      const page = (told: FormReport) => ways(visit, told);
       switch (field("do")) {
         case "password":
           return await setPassword(visit);

@@ -5,7 +5,7 @@ import type { KeyRecord } from "../../../../shared/api/orgs.ts";
 import type { AccountRecord, SessionRecord } from "../../../../shared/api/people/account.ts";
 import type { UsageReport } from "../../../../shared/api/usage.ts";
 import { html, type Markup } from "../../../core/markup.ts";
-import { choice, field, hidden, moment, type Page, type Shown, sure, tabs, trouble } from "../layout.ts";
+import { choice, field, hidden, moment, type Page, type SignedInUser, sure, tabs, trouble } from "../layout.ts";
 import { ROUTES } from "../routes.ts";
 import type { SignInOption } from "../sign-in-options.ts";
 import { passkeyButton } from "./passkey-button.ts";
@@ -13,7 +13,7 @@ import { passkeyButton } from "./passkey-button.ts";
 /** Form fields that prove the user's identity. */
 const PROOFS: readonly string[] = ["proof", "proof_passkey"];
 
-export interface Told {
+export interface FormReport {
   problem?: Problem | null;
   /** The result of the form, in a sentence. */
   done?: string | null;
@@ -21,10 +21,10 @@ export interface Told {
   typed?: ReadonlyMap<string, string>;
 }
 
-const heading = (at: string, { problem = null, done = null }: Told): Markup =>
+const heading = (at: string, { problem = null, done = null }: FormReport): Markup =>
   html`<h1>Account</h1>${tabs(at)}${trouble(problem)}${done === null ? "" : html`<p class="done" role="status">${done}</p>`}`;
 
-const whoOf = ({ name, org_id, organizations, role }: AccountRecord): Shown => ({
+const whoOf = ({ name, org_id, organizations, role }: AccountRecord): SignedInUser => ({
   name,
   isKeeper: role === "owner" || role === "admin",
   org: organizations.find((each) => each.org_id === org_id)?.name ?? "",
@@ -45,7 +45,7 @@ function inShort({ plan, sandboxes, totals, credits }: UsageReport): Markup {
   return html`<h2>Usage</h2><dl class="facts"><dt>Plan</dt><dd>${plan}</dd><dt>Credits left</dt><dd>${left}</dd><dt>Active sandboxes</dt><dd>${sandboxes.active}</dd><dt>This month</dt><dd>${hours} sandbox hours</dd></dl><p><a href="/billing">Credits and usage</a></p>`;
 }
 
-export function profilePage(account: AccountRecord, { hasMail, usage }: ShownProfile, told: Told = {}): Page {
+export function profilePage(account: AccountRecord, { hasMail, usage }: ShownProfile, told: FormReport = {}): Page {
   const { email, email_verified, name, role, organizations, org_id } = account;
   const others = organizations.filter((each) => each.org_id !== org_id);
   const change = others.length
@@ -100,7 +100,7 @@ interface ShownKeys {
   once: string;
 }
 
-export function keysPage(account: AccountRecord, { keys, names, made, once }: ShownKeys, told: Told = {}): Page {
+export function keysPage(account: AccountRecord, { keys, names, made, once }: ShownKeys, told: FormReport = {}): Page {
   const { typed } = told;
   const shown = made ? keyShown(made) : "";
   const rows = keys.map(
@@ -143,7 +143,7 @@ const act = ({ key_id, name }: KeyRecord, what: string, label: string, once: str
     ["once", `${once}-${key_id}`],
   ])}<button class="link" aria-label="${label} ${name}">${label}</button></form>`;
 
-export function sessionsPage(account: AccountRecord, sessions: readonly SessionRecord[], told: Told = {}): Page {
+export function sessionsPage(account: AccountRecord, sessions: readonly SessionRecord[], told: FormReport = {}): Page {
   const rows = sessions.map((session) => {
     const end = session.is_this
       ? html`<span class="muted">this session</span>`

@@ -7,7 +7,7 @@ import type { AccountRecord } from "../../../../shared/api/people/account.ts";
 import { html, type Markup } from "../../../core/markup.ts";
 import { choice, field, hidden, moment, type Page, sure, tabs, trouble } from "../layout.ts";
 import { ROUTES } from "../routes.ts";
-import { type Told, whoOf } from "./account.ts";
+import { type FormReport, whoOf } from "./account.ts";
 
 /** The user's choices to narrow a request. */
 export const GIVES: readonly (readonly [string, string])[] = [
@@ -109,7 +109,7 @@ export function applicationsPage(
   account: AccountRecord,
   grants: readonly GrantRecord[],
   url: string,
-  told: Told = {},
+  told: FormReport = {},
 ): Page {
   const { problem = null, done = null } = told;
   const rows = grants.map(

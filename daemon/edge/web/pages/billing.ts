@@ -7,7 +7,7 @@ import type { creditList, LedgerEntry } from "../../../../shared/api/people/cred
 import type { UsageReport } from "../../../../shared/api/usage.ts";
 import { html, type Markup } from "../../../core/markup.ts";
 import { hidden, moment, type Page, tabs, trouble } from "../layout.ts";
-import { keyShown, type NewKey, type Told, whoOf } from "./account.ts";
+import { type FormReport, keyShown, type NewKey, whoOf } from "./account.ts";
 
 const KINDS: Record<LedgerEntry["kind"], string> = { grant: "granted", withdrawal: "withdrawn", spend: "used" };
 const HOUR = 3600;
@@ -55,7 +55,7 @@ export interface Success {
 }
 
 /** The page after returning from the payment. */
-export function successPage(account: AccountRecord, seen: Success, { problem = null }: Told = {}): Page {
+export function successPage(account: AccountRecord, seen: Success, { problem = null }: FormReport = {}): Page {
   const { checkout_id, is_paid, plan, key_prefix, made } = seen;
   const take = html`<form method="post" action="/billing/success">${hidden([["session_id", checkout_id]])}<button class="button main">Show my API key</button></form><p class="muted">It is shown once.</p>`;
   const taken = html`<p>The key of this payment is <code>${key_prefix ?? ""}…</code>. It was shown once. <a href="/account/keys">Other keys</a></p>`;
@@ -73,7 +73,7 @@ export function successPage(account: AccountRecord, seen: Success, { problem = n
 export function billingPage(
   account: AccountRecord,
   { usage, credits, bought }: Billing,
-  { problem = null }: Told = {},
+  { problem = null }: FormReport = {},
 ): Page {
   const { granted, used, remaining, items, next_cursor } = credits;
   // The rows below have the operator's grants alone.

@@ -2,10 +2,10 @@
 import type { AccountRecord } from "../../../../shared/api/people/account.ts";
 import { html } from "../../../core/markup.ts";
 import { field, hidden, type Page, tabs, trouble } from "../layout.ts";
-import { type Told, whoOf } from "./account.ts";
+import { type FormReport, whoOf } from "./account.ts";
 
 /** `kept` null: it was not requested. */
-export function dataPage(account: AccountRecord, kept: string | null, { problem = null }: Told = {}): Page {
+export function dataPage(account: AccountRecord, kept: string | null, { problem = null }: FormReport = {}): Page {
   const shown =
     kept === null
       ? html`<form method="post" action="/account/data">${hidden([["do", "export"]])}<button class="button">Show my data</button></form>`

@@ -5,7 +5,7 @@ import type { AccountRecord } from "../../../../shared/api/people/account.ts";
 import { type InvitationRecord, type MemberRecord, ROLES } from "../../../../shared/api/people/members.ts";
 import { html } from "../../../core/markup.ts";
 import { choice, hidden, moment, type Page, sure, tabs, trouble } from "../layout.ts";
-import { type Told, whoOf } from "./account.ts";
+import { type FormReport, whoOf } from "./account.ts";
 
 const SAYS: Record<(typeof ROLES)[number], string> = {
   owner: "owner: full access",
@@ -35,7 +35,7 @@ interface ShownMembers {
 export function membersPage(
   account: AccountRecord,
   { members, invitations, applications, link, once }: ShownMembers,
-  { problem = null, done = null, typed }: Told = {},
+  { problem = null, done = null, typed }: FormReport = {},
 ): Page {
   const isKeeper = invitations !== null;
   const given = ROLES.filter((role) => account.role === "owner" || role !== "owner");

@@ -2,14 +2,14 @@
 import type { AccountRecord } from "../../../../shared/api/people/account.ts";
 import { html } from "../../../core/markup.ts";
 import { field, type Page, trouble } from "../layout.ts";
-import { type Told, whoOf } from "./account.ts";
+import { type FormReport, whoOf } from "./account.ts";
 
 const countOf = (rooms: number) => (rooms === 1 ? "1 room" : `${rooms} rooms`);
 
 export function endPage(
   account: AccountRecord,
   rooms: number,
-  { problem = null }: Told = {},
+  { problem = null }: FormReport = {},
 ): { page: Page; isEnding: boolean } {
   const who = whoOf(account);
   const own = account.organizations.find(({ org_id }) => org_id === account.org_id);

@@ -5,7 +5,7 @@ import type { PasskeyRecord } from "../../../../shared/api/people/passkeys.ts";
 import { html } from "../../../core/markup.ts";
 import { field, hidden, moment, type Page, sure, tabs, trouble } from "../layout.ts";
 import type { SignInOption } from "../sign-in-options.ts";
-import { type Told, whoOf } from "./account.ts";
+import { type FormReport, whoOf } from "./account.ts";
 import { passkeyButton } from "./passkey-button.ts";
 
 const PATH = "/account/ways";
@@ -22,7 +22,7 @@ export interface ShownWays {
 export function waysPage(
   account: AccountRecord,
   { passkeys, offer, identities, elsewhere }: ShownWays,
-  told: Told = {},
+  told: FormReport = {},
 ): Page {
   const { problem = null } = told;
   const rows = passkeys.map(

@@ -6,7 +6,7 @@ import { countText } from "../../components/text.tsx";
 import { say } from "../../shell/announcer.ts";
 import { type Copied, MAX_COPIED } from "./copied.ts";
 import { type Size, withinBounds } from "./sizes.ts";
-import type { Seat, Seen } from "./viewing.ts";
+import type { Seat, ViewState } from "./viewing.ts";
 
 /** The template's size, and the size that most pages are made for. */
 const SIZES: readonly Size[] = [
@@ -15,7 +15,7 @@ const SIZES: readonly Size[] = [
 ];
 
 interface Driving {
-  seen: Seen;
+  seen: ViewState;
   /** Null while the screen is not live. */
   seat(): Seat | null;
   /** As large as a screen would be that is drawn pixel by pixel. */

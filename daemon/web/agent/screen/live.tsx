@@ -9,7 +9,7 @@ import { ByTicket, useEscapes } from "../by-ticket.tsx";
 import { Driving } from "./driving.tsx";
 import { Picture } from "./picture.tsx";
 import type { Size } from "./sizes.ts";
-import { type Seat, type Seen, UNSEEN, view } from "./viewing.ts";
+import { type Seat, UNSEEN, type ViewState, view } from "./viewing.ts";
 
 const WORDS: Record<Following, readonly [look: "busy" | "live" | "wait" | "quiet", word: string]> = {
   connecting: ["busy", "connecting"],
@@ -23,7 +23,7 @@ export function Live({ path, room, agent }: { path: string; room: string; agent:
   const box = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
   const seat = useRef<Seat | null>(null);
-  const seen = useSignal<Seen>(UNSEEN);
+  const seen = useSignal<ViewState>(UNSEEN);
   /** By which one drives; null while one only looks. */
   const drivesBy = useSignal<string | null>(null);
   const ticket = useSignal("");

@@ -13,7 +13,7 @@ import { type Following, later, untilSeen } from "../../data/follow.ts";
 import { type Copied, copiedOf } from "./copied.ts";
 import { BOUNDS, resizer, type Size } from "./sizes.ts";
 
-export interface Seen {
+export interface ViewState {
   state: Following;
   /** Whether the user's input reaches the screen. */
   drives: boolean;
@@ -25,7 +25,7 @@ export interface Seen {
   over: Problem | string | null;
 }
 
-export const UNSEEN: Seen = { state: "connecting", drives: false, width: 0, height: 0, copied: null, over: null };
+export const UNSEEN: ViewState = { state: "connecting", drives: false, width: 0, height: 0, copied: null, over: null };
 
 /** Actions of a user at a screen, besides keys and pointer. */
 export interface Seat {
@@ -61,10 +61,10 @@ const WHY: Partial<Record<Code, string>> = {
 export async function view(
   { path, ticket }: { path: string; ticket: string | null },
   box: HTMLElement,
-  { seen, seated }: { seen: Signal<Seen>; seated(seat: Seat | null): void },
+  { seen, seated }: { seen: Signal<ViewState>; seated(seat: Seat | null): void },
   left: AbortSignal,
 ): Promise<void> {
-  const change = (some: Partial<Seen>) => {
+  const change = (some: Partial<ViewState>) => {
     if (!left.aborted) seen.value = { ...seen.value, ...some };
   };
   const { default: RFB } = await import("@novnc/novnc");

@@ -2,7 +2,7 @@
 import type { Signal } from "@preact/signals";
 import { pathOf } from "../../data/api.ts";
 import { bytesOf } from "../../data/bytes.ts";
-import { type Following, follow, type Over, type Told } from "../../data/follow.ts";
+import { type Following, follow, type Over, type StreamLine } from "../../data/follow.ts";
 import type { Screen } from "./screen.ts";
 
 export interface Typist {
@@ -44,12 +44,12 @@ export function watch(path: string, screen: Screen, shown: Signal<Watched>, left
     after = offset;
     change({ missed: shown.value.missed + gap });
   };
-  const become = (event: Told) => {
+  const become = (event: StreamLine) => {
     const { rows, cols } = event as unknown as Pick<Watched, "rows" | "cols">;
     screen.resize(rows, cols);
     change({ rows, cols });
   };
-  const take = async (event: Told): Promise<boolean> => {
+  const take = async (event: StreamLine): Promise<boolean> => {
     switch (event.type) {
       case "watching":
         become(event);

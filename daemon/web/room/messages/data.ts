@@ -6,7 +6,7 @@ import type { MessageRecord, messageGet } from "../../../../shared/api/fabric.ts
 import type { RoomRecord } from "../../../../shared/api/rooms.ts";
 import { get, part, Refused } from "../../data/api.ts";
 import { type Loaded, useLoaded } from "../../data/resource.ts";
-import { Kept } from "./kept.ts";
+import { MessageCache } from "./kept.ts";
 
 const PACE = { firstMs: 1000, steadyMs: 1000 };
 
@@ -25,7 +25,7 @@ export interface Messages {
 
 export function useMessages({ room_id, room_uid }: RoomRecord): Messages {
   const path = `/v1/rooms/${part(room_id)}`;
-  const kept = useMemo(() => new Kept(path), [path, room_uid]);
+  const kept = useMemo(() => new MessageCache(path), [path, room_uid]);
   const newest = useLoaded<true>(
     `messages ${path} ${room_uid}`,
     async (over) => {

@@ -10,7 +10,7 @@ const MAX_AT_ONCE = 1000;
 const MAX_MESSAGES = 20_000;
 const MAX_BYTES = 32 * 1024 * 1024;
 
-export class Kept {
+export class MessageCache {
   /** In the order of the room. */
   readonly all = signal<readonly MessageRecord[]>([]);
   readonly hasOlder = signal(false);

@@ -129,13 +129,17 @@ export default function Ports({ room }: TabProps) {
   );
 }
 
-type Counted = readonly {
+type PortTraffic = readonly {
   traffic: { connections: number; open_connections: number; sent_bytes: number; received_bytes: number };
 }[];
 
 /** Whether there is traffic, judged from two consecutive answers. */
-function useMoves(ports: Counted | undefined): boolean {
-  const known = useRef<{ ports: Counted | undefined; sum: number; moves: boolean }>({ ports, sum: 0, moves: false });
+function useMoves(ports: PortTraffic | undefined): boolean {
+  const known = useRef<{ ports: PortTraffic | undefined; sum: number; moves: boolean }>({
+    ports,
+    sum: 0,
+    moves: false,
+  });
   const { current } = known;
   if (ports && ports !== current.ports) {
     const sum = ports.reduce(

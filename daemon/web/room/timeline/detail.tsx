@@ -59,7 +59,7 @@ function Trace({ id, url }: { id: string; url: string | null }) {
   );
 }
 
-interface Shown {
+interface DetailProps {
   item: TimelineItem | null;
   room: RoomRecord;
   /** URL of a trace viewer, with `{trace_id}` for the id; null: none. */
@@ -71,7 +71,7 @@ export function ItemState({ item }: { item: TimelineItem }) {
   return state === null ? null : <State look={state[0]}>{state[1]}</State>;
 }
 
-export function Detail({ item, room, traceUrl }: Shown) {
+export function Detail({ item, room, traceUrl }: DetailProps) {
   if (!item) return <p class="muted detail-none">Select an item (click, or j / k) to see its details.</p>;
   const took = item.until === null ? "running" : spanText(Date.parse(item.until) - Date.parse(item.at));
   return (

@@ -138,11 +138,11 @@ export const looks = (item: TimelineItem): string =>
   `${item.type === "wait" || item.type === "standby" ? "wait" : item.type === "barrier" ? "barrier" : "plain"}${isBad(item) ? " bad" : ""}`;
 
 /** Its position is cached with it: with tens of thousands of items, each is needed at every draw. */
-interface Kept extends TimelineItem {
+interface PlacedItem extends TimelineItem {
   laid?: LaidItem;
 }
 
-export function layable(item: Kept): LaidItem {
+export function layable(item: PlacedItem): LaidItem {
   // A copy has that of its original.
   if (item.laid?.item !== item) item.laid = lay(item);
   return item.laid;

@@ -22,7 +22,7 @@ export interface PtyHandle {
   kill(): Promise<boolean>;
 }
 
-interface Held {
+interface HeldTerminal {
   terminal: Terminal;
   attached: AttachedTerminal;
 }
@@ -30,7 +30,7 @@ interface Held {
 /** Opens terminals and types into them. They are numbered by this object. */
 export class Pty {
   readonly #sandbox: NativeSandbox;
-  readonly #held = new Map<number, Held>();
+  readonly #held = new Map<number, HeldTerminal>();
 
   /** The terminals of a sandbox. */
   constructor(sandbox: NativeSandbox) {
@@ -73,7 +73,7 @@ export class Pty {
     return unlessMissing(() => terminal.end());
   }
 
-  #get(pid: number): Held {
+  #get(pid: number): HeldTerminal {
     const held = this.#held.get(pid);
     if (held === undefined) throw new NotFoundError(`There is no terminal ${pid}.`);
     return held;

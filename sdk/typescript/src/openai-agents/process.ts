@@ -8,7 +8,7 @@ const MAX_CHARACTERS = 1024 * 1024;
 const MAX_WAIT_MS = 3_600_000;
 const STREAMS = ["stdout", "stderr"] as const;
 
-export interface Shown {
+export interface ShownOutput {
   /** Both streams, in the order in which they came. */
   output: string;
   stdout: string;
@@ -64,7 +64,7 @@ export class Process {
   }
 
   /** The output since the last call. */
-  take(): Shown {
+  take(): ShownOutput {
     const { output, stdout, stderr } = this.#unseen;
     return { output: output.take(), stdout: stdout.take(), stderr: stderr.take() };
   }

@@ -1,13 +1,13 @@
 /** Rate limit of identical requests to the payment service. */
 import { expect, test } from "vitest";
-import { Asked } from "../../../../daemon/domain/billing/asked.ts";
+import { CheckoutQuestions } from "../../../../daemon/domain/billing/asked.ts";
 import { MovedClock } from "../../../harness/hosts/moved-clock.ts";
 
 test("requests are limited to a burst of five, then one a second, until a positive response", async () => {
   using clock = new MovedClock();
   let count = 0;
   let isPaid = false;
-  const asked = new Asked();
+  const asked = new CheckoutQuestions();
   const ask = () =>
     asked.once("one", async () => {
       count++;
@@ -26,7 +26,7 @@ test("requests are limited to a burst of five, then one a second, until a positi
 });
 
 test("a failed response is not cached", async () => {
-  const asked = new Asked();
+  const asked = new CheckoutQuestions();
   await expect(asked.once("one", () => Promise.reject(new Error("away")))).rejects.toThrow("away");
   expect(await asked.once("one", async () => true)).toBe(true);
 });

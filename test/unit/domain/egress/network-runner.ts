@@ -5,7 +5,7 @@ import { openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { makeDatabase } from "../../../../daemon/db/transact.ts";
 import { makeEgress } from "../../../../daemon/domain/egress/index.ts";
-import type { Place } from "../../../../daemon/domain/orgs/index.ts";
+import type { Consumer } from "../../../../daemon/domain/orgs/index.ts";
 import { isKept } from "../../../../daemon/domain/sandboxes/index.ts";
 import { Channel } from "../../../../shared/agent-protocol/messages.ts";
 import type { OrgId, RoomUid, SandboxId } from "../../../../shared/ids.ts";
@@ -25,7 +25,7 @@ const sandbox = {
   org_id: "org_1" as OrgId,
   room_uid: "rom_1" as RoomUid,
   ...{ room_id: "r", agent_id: "worker", created_at: "2026-01-31T12:00:00.000Z" },
-  place: { org_id: "org_1", room_uid: "rom_1", agent_id: "worker", key_id: "kid_1" } as Place,
+  place: { org_id: "org_1", room_uid: "rom_1", agent_id: "worker", key_id: "kid_1" } as Consumer,
 };
 insertRow(connection, database, "orgs", { org_id: "org_1" });
 insertRow(connection, database, "rooms", { room_uid: "rom_1", org_id: "org_1", state: "active" });

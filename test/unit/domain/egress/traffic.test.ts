@@ -7,14 +7,14 @@ import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
 import { Networks } from "../../../../daemon/domain/egress/networks.ts";
 import { trafficOf } from "../../../../daemon/domain/egress/store.ts";
 import { Tally } from "../../../../daemon/domain/egress/tally.ts";
-import type { Place } from "../../../../daemon/domain/orgs/index.ts";
+import type { Consumer } from "../../../../daemon/domain/orgs/index.ts";
 import { isKept } from "../../../../daemon/domain/sandboxes/index.ts";
 import type { SandboxId } from "../../../../shared/ids.ts";
 import { insertRow } from "../../../harness/durability/insert-row.ts";
 
 const THERE = "sbx_there" as SandboxId;
 const FORGOTTEN = "sbx_forgotten" as SandboxId;
-const PLACE = { org_id: "org_1", room_uid: "rom_1" } as Place;
+const PLACE = { org_id: "org_1", room_uid: "rom_1" } as Consumer;
 const MORE = { sent_bytes: 5, received_bytes: 7, connections: 1 };
 
 let connection: Connection;
@@ -31,7 +31,7 @@ beforeEach(() => {
   insertRow(connection, database, "sandboxes", { ...what, sandbox_id: THERE });
   metered = 0;
   const meter = {
-    count: (_: Place, { egress_bytes = 0 }: { egress_bytes?: number }) => {
+    count: (_: Consumer, { egress_bytes = 0 }: { egress_bytes?: number }) => {
       metered += egress_bytes;
     },
   };

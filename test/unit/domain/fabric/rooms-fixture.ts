@@ -1,6 +1,6 @@
 /** Rooms in a temporary database, with agents without sandboxes, and calls on them as the pipeline makes them. */
 import { sql } from "drizzle-orm";
-import { type Begun, UnkeptEffects } from "../../../../daemon/core/call/call-effects.ts";
+import { type StartedWork, UnkeptEffects } from "../../../../daemon/core/call/call-effects.ts";
 import { type Bound, bodyOf, type Caller, NO_TRANSFER, trialCall } from "../../../../daemon/core/call/operation.ts";
 import type { RoomTarget } from "../../../../daemon/core/call/room-target.ts";
 import { NO_TRACES } from "../../../../daemon/core/call/traces.ts";
@@ -83,7 +83,7 @@ export class Rooms {
     name: string,
     input: object,
     more: Record<string, string> = {},
-    begun?: Begun,
+    begun?: StartedWork,
   ): Promise<Body> {
     const bound = this.#operations.get(name);
     if (!bound) throw new Error(`there is no operation ${name}`);

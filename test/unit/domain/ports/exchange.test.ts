@@ -1,10 +1,10 @@
 /** One exchange with a server in a guest that is slow, cut, or done before its client. */
 import { expect, test } from "vitest";
 import type { OpenPort } from "../../../../daemon/domain/ports/connections.ts";
-import { type Asked, exchange, headOf } from "../../../../daemon/domain/ports/http/exchange.ts";
+import { type ExchangeRequest, exchange, headOf } from "../../../../daemon/domain/ports/http/exchange.ts";
 import { StreamError } from "../../../../shared/agent-protocol/link.ts";
 
-const GET: Asked = { method: "GET", target: "/", headers: [["host", "localhost"]], body: null, length: null };
+const GET: ExchangeRequest = { method: "GET", target: "/", headers: [["host", "localhost"]], body: null, length: null };
 const HEAD = "HTTP/1.1 200 OK\r\n";
 
 /** A connection to a server that sends this, and then nothing more. */
@@ -57,7 +57,7 @@ class Pretended implements OpenPort {
   }
 }
 
-const ask = async (port: Pretended, asked: Partial<Asked> = {}) => {
+const ask = async (port: Pretended, asked: Partial<ExchangeRequest> = {}) => {
   await port.write(headOf({ ...GET, ...asked }));
   return await exchange(port, { ...GET, ...asked }, new AbortController().signal);
 };

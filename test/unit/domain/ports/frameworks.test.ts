@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { headersForServer } from "../../../../daemon/domain/ports/http/headers.ts";
-import { type Place, placeOf } from "../../../../daemon/domain/ports/http/place.ts";
+import { type PortAddress, placeOf } from "../../../../daemon/domain/ports/http/place.ts";
 
 type Fields = Readonly<Record<string, string | undefined>>;
 
@@ -67,12 +67,12 @@ const CHECKS: [string, (fields: Fields) => boolean][] = [
   ["Django with USE_X_FORWARDED_HOST", django(true)],
 ];
 const URLS = { base_url: "https://rooms.example", domain: "ports.example" };
-const PLACES: [string, Place, string][] = [
-  ["a path", placeOf("rooms.example", "/p/web-abc/x", URLS) as Place, "https://rooms.example"],
-  ["a host of its own", placeOf("web-abc.ports.example", "/x", URLS) as Place, "https://web-abc.ports.example"],
+const PLACES: [string, PortAddress, string][] = [
+  ["a path", placeOf("rooms.example", "/p/web-abc/x", URLS) as PortAddress, "https://rooms.example"],
+  ["a host of its own", placeOf("web-abc.ports.example", "/x", URLS) as PortAddress, "https://web-abc.ports.example"],
 ];
 
-const got = (place: Place, headers: Record<string, string>): Fields =>
+const got = (place: PortAddress, headers: Record<string, string>): Fields =>
   Object.fromEntries(headersForServer(new Headers(headers), place, PORT, { ip: "192.0.2.1" }));
 
 describe.each(PLACES)("by %s", (_, place, own) => {

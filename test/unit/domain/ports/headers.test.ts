@@ -3,13 +3,13 @@ import { expect, test } from "vitest";
 import type { Caller } from "../../../../daemon/core/call/operation.ts";
 import { TICKET_PREFIXES, Tickets, ticketMark } from "../../../../daemon/core/call/tickets.ts";
 import { headersForClient, headersForServer } from "../../../../daemon/domain/ports/http/headers.ts";
-import { type Place, placeOf } from "../../../../daemon/domain/ports/http/place.ts";
+import { type PortAddress, placeOf } from "../../../../daemon/domain/ports/http/place.ts";
 import { foreignCookies, hasSecret, splitQuery, tokenInCookies } from "../../../../daemon/domain/ports/http/secrets.ts";
 
 const KEY = `key-${"A1".repeat(21)}z`;
 const TOKEN = `ptk_${"A-_".repeat(14)}z`;
 const URLS = { base_url: "https://rooms.example", domain: "ports.example:8443" };
-const place = (host: string, path: string): Place => placeOf(host, path, URLS) as Place;
+const place = (host: string, path: string): PortAddress => placeOf(host, path, URLS) as PortAddress;
 const PATH = place("rooms.example", "/p/web-abc/x");
 const HOST = place("web-abc.ports.example:8443", "/x");
 

@@ -3,7 +3,7 @@ import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import type { Connection } from "../../../../daemon/db/client.ts";
 import { cutRoom } from "../../../../daemon/domain/sandboxes/branch/cut.ts";
-import type { Parts } from "../../../../daemon/domain/sandboxes/branch/parts.ts";
+import type { BranchParts } from "../../../../daemon/domain/sandboxes/branch/parts.ts";
 import { insertRow } from "../../../harness/durability/insert-row.ts";
 import { restingSandbox } from "./resting-fixture.ts";
 
@@ -29,7 +29,7 @@ test.each<[string, string, number]>([
     },
     waking: { message: (id: string) => woken.push(id) },
     places: {},
-  } as unknown as Parts;
+  } as unknown as BranchParts;
   // It fails: the previous state is restored anyway.
   const cut = cutRoom(parts, {} as never, room as never, {} as never);
   await expect(cut).rejects.toThrow();

@@ -1,6 +1,6 @@
 /** Calls about executions, with an agent that observes no limit and sends arbitrary reports. */
 import { describe, expect, test } from "vitest";
-import { type Begun, UnkeptEffects } from "../../../../daemon/core/call/call-effects.ts";
+import { type StartedWork, UnkeptEffects } from "../../../../daemon/core/call/call-effects.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import { MAX_LIVE_EXECUTIONS, MAX_STDIN_BYTES, MAX_WAITING_STDIN_BYTES } from "../../../../shared/api/executions.ts";
 import { until } from "../../../harness/guests.ts";
@@ -73,11 +73,11 @@ test.each<[string, Record<string, unknown>]>([
     events.push(method);
     stream.fail("not_now", "the answer is lost");
   };
-  const noted: Begun[] = [];
-  const work = (begun?: Begun) =>
+  const noted: StartedWork[] = [];
+  const work = (begun?: StartedWork) =>
     Object.assign(new UnkeptEffects(), {
       begun,
-      noteFirst: async (note: Begun) => {
+      noteFirst: async (note: StartedWork) => {
         events.push("noted");
         noted.push(note);
       },

@@ -1,6 +1,6 @@
 /** Remains of a call for each failure: every line of the pipeline's table, with a database in which commits can fail. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Begun } from "../../../../daemon/core/call/call-effects.ts";
+import type { StartedWork } from "../../../../daemon/core/call/call-effects.ts";
 import { bind, type Caller, type KeyCall, NO_TRANSFER } from "../../../../daemon/core/call/operation.ts";
 import { RequestCounts } from "../../../../daemon/core/call/request-counts.ts";
 import { NO_TRACES } from "../../../../daemon/core/call/traces.ts";
@@ -17,7 +17,7 @@ import { operations } from "../../../../shared/api/operations.ts";
 import { roomCreate } from "../../../../shared/api/rooms.ts";
 
 const NO_LIMIT = { perSecond: 0, burst: 0 };
-const NOTED: Begun = { room_uid: "rom_1" };
+const NOTED: StartedWork = { room_uid: "rom_1" };
 const CALLER = {
   ...{ org_id: "org_1", key_id: "kid_1", name: "mine", plan: "free", scopes: ["rooms:write"] },
   ...{ room_ids: null, agent_id: null, expires_at: null },
@@ -26,7 +26,7 @@ const CALLER = {
 /** The verb's information about its work. */
 interface Told {
   ulid: string | undefined;
-  begun: Begun | undefined;
+  begun: StartedWork | undefined;
 }
 
 let connection: Connection;

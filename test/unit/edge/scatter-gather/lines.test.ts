@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { EventsReply, StreamEvent } from "../../../../daemon/core/call/operation.ts";
-import { linesOfAll, type Order, type Part } from "../../../../daemon/edge/scatter-gather/lines.ts";
+import { type HostLines, linesOfAll, type Order } from "../../../../daemon/edge/scatter-gather/lines.ts";
 
 const record = (seq: number, at: string): StreamEvent => ({ id: seq, data: { seq, at } });
 const BROKEN: StreamEvent = { id: null, data: { type: "error", code: "host_unreachable" } };
@@ -12,7 +12,11 @@ function replyOf(...pieces: StreamEvent[][]): EventsReply {
   return { events: events(), cancel: () => {} };
 }
 
-const partOf = (chain: string, reply: EventsReply, ...again: EventsReply[]): Part & { asked: (number | null)[] } => {
+const partOf = (
+  chain: string,
+  reply: EventsReply,
+  ...again: EventsReply[]
+): HostLines & { asked: (number | null)[] } => {
   const asked: (number | null)[] = [];
   const open = async (after: number | null) => {
     asked.push(after);
@@ -23,7 +27,7 @@ const partOf = (chain: string, reply: EventsReply, ...again: EventsReply[]): Par
   return { chain, reply, open, asked };
 };
 
-async function told(parts: Part[], about: Partial<Order> = {}) {
+async function told(parts: HostLines[], about: Partial<Order> = {}) {
   const ends: string[] = [];
   const reply = linesOfAll(parts, {
     ...{ silent: [], order: "asc", limit: Number.POSITIVE_INFINITY, slowMs: 1000 },

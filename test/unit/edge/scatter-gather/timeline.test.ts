@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Host } from "../../../../daemon/cluster/directory.ts";
 import type { EventsReply, StreamEvent } from "../../../../daemon/core/call/operation.ts";
 import { chainNameOf, type Position } from "../../../../daemon/edge/scatter-gather/places.ts";
-import { type Answer, Timeline } from "../../../../daemon/edge/scatter-gather/timeline.ts";
+import { type HostResponse, Timeline } from "../../../../daemon/edge/scatter-gather/timeline.ts";
 
 const hostOf = (host_id: string, joined_at = "2026-01-01T00:00:00.000Z") => ({ host_id, joined_at }) as Host;
 const B = hostOf("b");
@@ -69,7 +69,7 @@ function timelineOf({ others = [B], position, follow = true, answers = {} }: Set
     ...{ own: own.reply, ownName: "own", follow, slowMs: 1000, silentMs: 50 },
     position: position ?? { places: { own: 0 }, since: null },
     others: () => hosts,
-    ask: async ({ host_id }, at, _until, isFirst): Promise<Answer> => {
+    ask: async ({ host_id }, at, _until, isFirst): Promise<HostResponse> => {
       asked.push([host_id, at, isFirst]);
       const next = answers[host_id]?.shift();
       if (next === undefined) throw new Error("nobody there");

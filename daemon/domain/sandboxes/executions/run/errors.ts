@@ -7,7 +7,7 @@ import { ServiceError } from "../../../../core/service-error.ts";
 /** Whether a command is known to have started. */
 export type Started = boolean | "unknown";
 
-interface About {
+interface ExecutionContext {
   exec_id?: string;
   cwd?: string | undefined;
   user?: string | undefined;
@@ -16,7 +16,7 @@ interface About {
 }
 
 /** Any error of a call to the guest as one for the caller. */
-export function asServiceError(error: unknown, about: About): unknown {
+export function asServiceError(error: unknown, about: ExecutionContext): unknown {
   if (error instanceof PieceError) return unreachable(error, about);
   if (!(error instanceof StreamError)) return error;
   switch (error.code) {
@@ -78,7 +78,7 @@ export function asServiceError(error: unknown, about: About): unknown {
   }
 }
 
-function unreachable(cause: unknown, { started = false }: About): ServiceError {
+function unreachable(cause: unknown, { started = false }: ExecutionContext): ServiceError {
   return new ServiceError("guest_unreachable", {
     ...(started === false ? {} : { detail: "The guest stopped answering while the command was running." }),
     details: { started },

@@ -33,24 +33,28 @@ interface Along {
 const NOTHING: Along = { trace: null, stdin: null };
 
 /** If the call's work has a name, its execution gets that name: a retry of the call finds the same execution. */
-type Named = Partial<Pick<CallEffects, "ulid">>;
+type NamedWork = Partial<Pick<CallEffects, "ulid">>;
 
 /** Request of an awaited command: its standard input is the data in the call, or empty. */
-export function requestOf(input: CommandInput, work: Named, along: Along = NOTHING): CommandRequest {
+export function requestOf(input: CommandInput, work: NamedWork, along: Along = NOTHING): CommandRequest {
   const request = makeRequest(input, false, work, along, DEFAULT_TIMEOUT_MS);
   // A caller whose wait may end before the command needs the name afterwards.
   return input.wait_ms === undefined ? request : { ...request, start: { ...request.start, generated: false } };
 }
 
 /** Request of a background execution, by default without a time limit; standard input stays open unless the call contained all of it. */
-export function backgroundRequestOf(input: InputOf<typeof executionStart>, work: Named, along: Along): CommandRequest {
+export function backgroundRequestOf(
+  input: InputOf<typeof executionStart>,
+  work: NamedWork,
+  along: Along,
+): CommandRequest {
   return makeRequest(input, input.stdin_open ?? along.stdin === null, work, along, 0);
 }
 
 function makeRequest(
   input: InputOf<typeof executionStart>,
   stdinStaysOpen: boolean,
-  { ulid }: Named,
+  { ulid }: NamedWork,
   { trace, stdin }: Along,
   defaultTimeoutMs: number,
 ): CommandRequest {

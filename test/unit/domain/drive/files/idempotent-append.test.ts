@@ -4,7 +4,7 @@
  */
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type Begun, UnkeptEffects } from "../../../../../daemon/core/call/call-effects.ts";
+import { type StartedWork, UnkeptEffects } from "../../../../../daemon/core/call/call-effects.ts";
 import { RoomFixture } from "../room-fixture.ts";
 
 let room: RoomFixture;
@@ -13,11 +13,11 @@ beforeEach(() => {
 });
 afterEach(() => room[Symbol.dispose]());
 
-const noted: Begun[] = [];
-const once = (begun?: Begun) => ({
-  work: Object.assign(new UnkeptEffects(), { begun, noteFirst: async (note: Begun) => void noted.push(note) }),
+const noted: StartedWork[] = [];
+const once = (begun?: StartedWork) => ({
+  work: Object.assign(new UnkeptEffects(), { begun, noteFirst: async (note: StartedWork) => void noted.push(note) }),
 });
-const append = (begun?: Begun) =>
+const append = (begun?: StartedWork) =>
   room.call("fs_write", { path: "/log", content: "line\n", append: true }, {}, undefined, once(begun));
 const log = () => readFileSync(room.path("log"), "utf8");
 
@@ -47,7 +47,7 @@ test("an append that created its file is not repeated", async () => {
 });
 
 test("a create-only file exists for a retry of its call, and for no other call", async () => {
-  const write = (begun?: Begun) =>
+  const write = (begun?: StartedWork) =>
     room.call("fs_write", { path: "/new", content: "x", overwrite: false }, {}, undefined, once(begun));
   expect((await write()).outcome).toBe("created");
   await expect(write()).rejects.toMatchObject({ code: "already_exists" });
@@ -58,7 +58,8 @@ test("a create-only file exists for a retry of its call, and for no other call",
 
 test("a moved file is found at its target, and another file is not mistaken for it", async () => {
   writeFileSync(room.path("draft"), "x");
-  const move = (begun?: Begun) => room.call("fs_move", { from: "/draft", to: "/final" }, {}, undefined, once(begun));
+  const move = (begun?: StartedWork) =>
+    room.call("fs_move", { from: "/draft", to: "/final" }, {}, undefined, once(begun));
   noted.length = 0;
   await move();
   const [begun] = noted.splice(0);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type Connection, openConnection } from "../../../../../daemon/db/client.ts";
 import { migrate } from "../../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../../daemon/db/transact.ts";
-import { Meter, type Place } from "../../../../../daemon/domain/orgs/usage/meter.ts";
+import { type Consumer, Meter } from "../../../../../daemon/domain/orgs/usage/meter.ts";
 import { FREE, type Prices } from "../../../../../daemon/domain/orgs/usage/prices.ts";
 import { totalsOf } from "../../../../../daemon/domain/orgs/usage/report.ts";
 import type { Dimension } from "../../../../../daemon/domain/orgs/usage/store.ts";
@@ -16,7 +16,7 @@ export const ORG = "org_1" as OrgId;
 export const RATE = { vcpu_count: 2, memory_mib: 512, drive_bytes: 0 };
 const ALWAYS = { from: "0000-01-01", to: "9999-12-31" };
 
-export const placeOf = (agent_id: string, room = "rom_1", key_id = "kid_1"): Place => {
+export const placeOf = (agent_id: string, room = "rom_1", key_id = "kid_1"): Consumer => {
   return { org_id: ORG, room_uid: room as RoomUid, agent_id, key_id };
 };
 

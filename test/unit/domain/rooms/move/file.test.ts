@@ -15,14 +15,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Artifact } from "../../../../../daemon/domain/rooms/move/artifacts.ts";
-import { type About, FORMAT, PIECE_BYTES } from "../../../../../daemon/domain/rooms/move/format.ts";
+import { FORMAT, PIECE_BYTES, type RoomHeader } from "../../../../../daemon/domain/rooms/move/format.ts";
 import { packed } from "../../../../../daemon/domain/rooms/move/pack.ts";
 import { CLIENTS } from "../../../../../daemon/domain/rooms/move/timeouts.ts";
 import { RoomReader, type UnpackBounds } from "../../../../../daemon/domain/rooms/move/unpack.ts";
 import { contentIn, entriesIn, makeStoreDirectories } from "../../../../../daemon/host/files/store-places.ts";
 
 const BOUNDS = { bytes: 16 * PIECE_BYTES, files: 100 };
-const ABOUT: About = {
+const ABOUT: RoomHeader = {
   room: {
     ...{ room_uid: `rom_${"0".repeat(26)}`, room_id: "build-42", org_id: "org_1", labels: { team: "x" } },
     ...{ drive_limit_bytes: 1, created_at: "2026-11-27T06:00:00.000Z", updated_at: "2026-11-27T06:00:00.000Z" },
@@ -66,7 +66,7 @@ async function* inPieces(bytes: Buffer, size: number) {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }
 
-async function read(bytes: Buffer, { size = 65_536, bounds = BOUNDS as UnpackBounds } = {}): Promise<About> {
+async function read(bytes: Buffer, { size = 65_536, bounds = BOUNDS as UnpackBounds } = {}): Promise<RoomHeader> {
   const reader = new RoomReader(inPieces(bytes, size), CLIENTS);
   const about = await reader.about();
   await reader.unpack({ ...to, ...places(), templates: new Map([[DIGEST, from.state]]) }, bounds);

@@ -23,7 +23,7 @@ import {
   placedWithoutRoom,
 } from "../../../../../daemon/domain/rooms/index.ts";
 import type { MoveDeps } from "../../../../../daemon/domain/rooms/move/deps.ts";
-import { type About, FORMAT } from "../../../../../daemon/domain/rooms/move/format.ts";
+import { FORMAT, type RoomHeader } from "../../../../../daemon/domain/rooms/move/format.ts";
 import { ReceivedRooms } from "../../../../../daemon/domain/rooms/move/receive.ts";
 import { sendRoom, settleMove } from "../../../../../daemon/domain/rooms/move/send.ts";
 import { UntrustedRooms } from "../../../../../daemon/domain/rooms/move/untrusted.ts";
@@ -186,7 +186,7 @@ function branchingOf({ to, epoch, claiming }: Move) {
   return { kind: "move", to, epoch, key_id: KEY, ...(claiming && { claiming: true as const }) } as const;
 }
 
-function aboutOf(from: HostId, epoch: number): About {
+function aboutOf(from: HostId, epoch: number): RoomHeader {
   const room = { room_uid: ROOM, room_id: "r", org_id: ORG, labels: {}, drive_limit_bytes: 1, expires_at: null };
   const made = { created_at: AT, updated_at: AT, created_by_type: "key", created_by_id: KEY, keep_drive: true };
   return { room: { ...room, ...made, former_ids: [] }, from, epoch, head: null, drive_bytes: 0, other_bytes: 0 };

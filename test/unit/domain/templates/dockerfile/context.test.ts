@@ -18,7 +18,11 @@ import { gzipSync } from "node:zlib";
 import { extract, type Pack, pack } from "tar-stream";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { archiveBeside } from "../../../../../daemon/domain/templates/dockerfile/archive.ts";
-import { Context, type Look, type Taken } from "../../../../../daemon/domain/templates/dockerfile/context.ts";
+import {
+  Context,
+  type ContextSelection,
+  type Look,
+} from "../../../../../daemon/domain/templates/dockerfile/context.ts";
 import { directoryBeside } from "../../../../../daemon/domain/templates/dockerfile/directory.ts";
 
 const home = mkdtempSync(join(tmpdir(), "roomd-context-"));
@@ -50,7 +54,7 @@ async function taken(sources: string[], look = PLAIN) {
   return await read(openContext(context).take(sources, look));
 }
 
-async function read({ only, tar }: Taken) {
+async function read({ only, tar }: ContextSelection) {
   const reader = extract();
   const entries: Record<string, string> = {};
   reader.on("entry", (header, stream, next) => {
@@ -69,7 +73,7 @@ async function read({ only, tar }: Taken) {
   return { only, entries };
 }
 
-async function hashOf({ tar }: Taken): Promise<string> {
+async function hashOf({ tar }: ContextSelection): Promise<string> {
   const hash = createHash("sha256");
   for await (const _ of tar(hash));
   return hash.digest("hex");
