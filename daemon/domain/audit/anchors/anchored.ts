@@ -4,15 +4,17 @@
  */
 import type { Anchor, AnchorStore } from "../../../core/anchor-store.ts";
 import { now } from "../../../core/clock.ts";
+import { inPieces, type Steps } from "../../../core/loop/steps.ts";
 import type { Queries } from "../../../db/client.ts";
 import type { Verdict } from "../chain/chain.ts";
 import { chainHead } from "../chain/chain-head.ts";
 import { type ChainKey, chainKey, orgOfChain } from "../chain/chain-key.ts";
 import { walkOf } from "../chain/walks.ts";
-import { chainStart, hashAt, listAudit } from "../rows.ts";
+import { readableRecords } from "../reading/scan.ts";
+import { chainStart, hashAt } from "../rows.ts";
 import { appendAudit } from "../store.ts";
 
-/** A millisecond or two of work; then others have their turn. */
+/** Anchors of one read. */
 const AT_ONCE = 200;
 
 /** The verdict on a chain, extended by its anchors after the record `compared`. Rejects if the anchors cannot be read. */
@@ -39,7 +41,7 @@ async function firstLost(
   for (let after = Math.max((chainStart(queries, orgKey)?.seq ?? 1) - 1, compared); ; ) {
     const some = await anchors.after(orgOfChain(orgKey), after, AT_ONCE);
     await walk.turn();
-    const lost = some.find((anchor) => isLost(queries, orgKey, anchor));
+    const [lost] = await inPieces(lostOf(queries, some), walk);
     if (lost) return brokenAt(queries, orgKey, lost);
     const last = some.at(-1);
     if (!last || some.length < AT_ONCE) return null;
@@ -60,10 +62,20 @@ interface LostAnchors {
 /** Checks the latest anchors of all chains and the reported ones. Rejects if the anchors cannot be read. */
 export async function lostAnchors(queries: Queries, anchors: AnchorStore): Promise<LostAnchors> {
   const last = await anchors.last();
-  const areLost = (some: readonly Anchor[]) =>
-    some.filter((anchor) => isLost(queries, chainKey(anchor.org_id), anchor));
-  const [lost, told] = [areLost(last), areLost(toldOf(queries))];
+  const walk = walkOf(chainKey(null));
+  const lost = await inPieces(lostOf(queries, last), walk);
+  const told = await inPieces(lostOf(queries, await inPieces(toldOf(queries), walk)), walk);
   return { last, lost, told, chains: new Set([...lost, ...told].map(({ org_id }) => org_id)).size };
+}
+
+/** A step for each anchor: each may be of another closed day. */
+function* lostOf(queries: Queries, anchors: readonly Anchor[]): Steps<Anchor[]> {
+  const lost: Anchor[] = [];
+  for (const anchor of anchors) {
+    if (isLost(queries, chainKey(anchor.org_id), anchor)) lost.push(anchor);
+    yield;
+  }
+  return lost;
 }
 
 /** Event for a chain that lacks an anchored record; stored in the chain of records without an organization. */
@@ -77,8 +89,8 @@ export function tellLost(queries: Queries, { org_id, seq, hash }: Anchor): void 
   appendAudit(queries, { ...about, event: LOST, details: { chain: org_id, seq, hash } });
 }
 
-function toldOf(queries: Queries): Anchor[] {
-  const rows = listAudit(queries, { org_id: null, event: LOST, order: "desc", limit: MAX_TOLD });
+function* toldOf(queries: Queries): Steps<Anchor[]> {
+  const rows = yield* readableRecords(queries, { org_id: null, event: LOST, order: "desc" }, MAX_TOLD);
   return rows.map(({ details }) => {
     const { chain, seq, hash } = JSON.parse(details) as { chain: string | null; seq: number; hash: string };
     return { org_id: chain, seq, hash };

@@ -84,21 +84,32 @@ export function closedUpTo(queries: Queries, key: ChainKey): number {
 }
 
 /** The first part that has records after `from`, in the order; null if there is none. Throws LostFile. */
-export function partOf(
+export function partOf(queries: Queries, key: ChainKey, place: Place): Part | null {
+  const stretch = stretchAt(queries, key, place);
+  if (stretch === TABLE) return { queries, after: closedUpTo(queries, key), last: Number.POSITIVE_INFINITY };
+  return stretch && closed(queries, stretch);
+}
+
+/** Continuation of a read past a part with a lost file; null if nothing comes after it. */
+export function pastPart(queries: Queries, key: ChainKey, place: Place): number | null {
+  const stretch = stretchAt(queries, key, place);
+  if (stretch === TABLE || stretch === null) return null;
+  if (place.order === "asc") return stretch.last_seq;
+  return stretch.first_seq > 1 ? stretch.first_seq : null;
+}
+
+/** The part is the table audit. */
+const TABLE = "table";
+
+function stretchAt(
   queries: Queries,
   key: ChainKey,
-  { order, from, since = "", until = END_OF_TIME }: PartCriteria,
-): ChainPart | null {
-  const statements = statementsOf(queries);
-  const open = (): ChainPart => ({ queries, after: closedUpTo(queries, key), last: Number.POSITIVE_INFINITY });
-  if (order === "asc") {
-    const [stretch] = statements.asc([key, from ?? 0, since, until]);
-    return stretch ? closed(queries, stretch) : open();
-  }
-  const table = open();
-  if (from === undefined || from > table.after + 1) return table;
-  const [stretch] = statements.desc([key, from, since, until]);
-  return stretch ? closed(queries, stretch) : null;
+  { order, from, since = "", until = END_OF_TIME }: Place,
+): Stretch | typeof TABLE | null {
+  const { asc, desc } = statementsOf(queries);
+  if (order === "asc") return asc([key, from ?? 0, since, until])[0] ?? TABLE;
+  if (from === undefined || from > closedUpTo(queries, key) + 1) return TABLE;
+  return desc([key, from, since, until])[0] ?? null;
 }
 
 function closed(queries: Queries, { first_seq, last_seq, name }: Stretch): ChainPart {
