@@ -43,6 +43,10 @@ class ClosedFiles {
     return file.queries;
   }
 
+  closeAll(): void {
+    for (const path of this.#open.keys()) this.#close(path);
+  }
+
   #opened(path: string): Unchanging {
     const file = join(this.#directory, path);
     try {
@@ -77,4 +81,9 @@ const filesOf = preparedBy((queries) => new ClosedFiles(directoryOf(queries)));
 /** The file by its path from the directory of the connection's own; good for the present step only. Throws LostFile. */
 export function closedFile(queries: Queries, path: string): Queries {
   return filesOf(queries).get(path);
+}
+
+/** Closes the connection's open files, so that later steps read the files that are there now. */
+export function reopenClosedFiles(queries: Queries): void {
+  filesOf(queries).closeAll();
 }

@@ -6,6 +6,7 @@ import type { Anchor, AnchorStore } from "../../../core/anchor-store.ts";
 import { now } from "../../../core/clock.ts";
 import { inPieces, type Steps } from "../../../core/loop/steps.ts";
 import type { Queries } from "../../../db/client.ts";
+import { reopenClosedFiles } from "../../../db/closed-files.ts";
 import type { Verdict } from "../chain/chain.ts";
 import { chainHead } from "../chain/chain-head.ts";
 import { type ChainKey, chainKey, orgOfChain } from "../chain/chain-key.ts";
@@ -38,6 +39,7 @@ async function firstLost(
   compared: number,
 ): Promise<number | null> {
   const walk = walkOf(orgKey);
+  reopenClosedFiles(queries);
   for (let after = Math.max((chainStart(queries, orgKey)?.seq ?? 1) - 1, compared); ; ) {
     const some = await anchors.after(orgOfChain(orgKey), after, AT_ONCE);
     await walk.turn();

@@ -1,7 +1,7 @@
 /** Checks of hash chains, in steps of about a millisecond. Has no state: reader threads use it too. */
 import type { Steps } from "../../../core/loop/steps.ts";
 import type { Queries } from "../../../db/client.ts";
-import { isLost } from "../../../db/closed-files.ts";
+import { isLost, reopenClosedFiles } from "../../../db/closed-files.ts";
 import { closedUpTo } from "../days/parts.ts";
 import { type Scan, scanAudit } from "../reading/scan.ts";
 import { chainEnd, chainRecords, chainStart } from "../rows.ts";
@@ -24,6 +24,7 @@ export function* checkChain(
   orgKey: ChainKey,
   { witnessed, walked = null }: Pick<ChainFacts, "witnessed" | "walked"> = {},
 ): Steps<Checked> {
+  reopenClosedFiles(queries);
   for (;;) {
     const upTo = closedUpTo(queries, orgKey);
     const start = chainStart(queries, orgKey);
@@ -49,6 +50,7 @@ export function* checkChain(
  */
 export function* checkRoom(queries: Queries, org_id: string, room_uid: string): Steps<Verdict> {
   const orgKey = chainKey(org_id);
+  reopenClosedFiles(queries);
   for (;;) {
     const purged = chainStart(queries, orgKey)?.seq;
     const first = yield* firstOf(queries, { org_id, room_uid, order: "asc" });

@@ -34,13 +34,15 @@ export interface PartCriteria {
 interface Stretch {
   first_seq: number;
   last_seq: number;
+  last_hash: string;
   name: string;
+  sha256: string;
 }
 
 /** Sorts after every moment. */
 const END_OF_TIME = "\uffff";
-const STRETCHES = `SELECT s.first_seq, s.last_seq, f.name FROM audit_stretches AS s CROSS JOIN audit_files AS f ON f.number = s.file
-  WHERE s.org_key = ?`;
+const STRETCHES = `SELECT s.first_seq, s.last_seq, s.last_hash, f.name, f.sha256
+  FROM audit_stretches AS s CROSS JOIN audit_files AS f ON f.number = s.file WHERE s.org_key = ?`;
 const WITHIN = "AND s.last_at >= ? AND s.first_at <= ? ORDER BY s.last_seq";
 
 const statementsOf = preparedBy((queries: Queries) => ({
@@ -66,10 +68,22 @@ export function lastBefore(queries: Queries, key: ChainKey, seq: number, moment:
   return before;
 }
 
-/** Closed days that have records of a chain, in their order: the paths of their files, and the seq of the last record. */
-export function stretchesOf(queries: Queries, key: ChainKey): { path: string; last: number }[] {
-  const rows = statementsOf(queries).all([key]);
-  return rows.map(({ name, last_seq }) => ({ path: join(directoryOf(queries), AUDIT_DAYS, name), last: last_seq }));
+/** A chain's stretch in a closed day. */
+interface ClosedStretch {
+  /** Of the file. */
+  path: string;
+  /** The seq of its last record. */
+  last: number;
+  /** All that is recorded of it, as text. */
+  row: string;
+}
+
+/** In their order. */
+export function stretchesOf(queries: Queries, key: ChainKey): ClosedStretch[] {
+  const directory = join(directoryOf(queries), AUDIT_DAYS);
+  return statementsOf(queries)
+    .all([key])
+    .map((row) => ({ path: join(directory, row.name), last: row.last_seq, row: Object.values(row).join(" ") }));
 }
 
 /** Each closed day in turn, with the records of all chains. Throws LostFile. */

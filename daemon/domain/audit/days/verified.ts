@@ -4,21 +4,30 @@
  */
 import { stat } from "node:fs/promises";
 import type { Queries } from "../../../db/client.ts";
-import type { Walked } from "../chain/chain.ts";
+import { GENESIS, type Head, type Walked } from "../chain/chain.ts";
 import type { ChainKey } from "../chain/chain-key.ts";
+import { chainStart } from "../rows.ts";
 import { stretchesOf } from "./parts.ts";
 
-/** A file of a closed day by which file it is, its size and when it was last written. */
+/** A chain's stretch in the file of a closed day. */
 interface DayFile {
   path: string;
   /** The seq of the chain's last record in it. */
   last: number;
+  /** The stretch as recorded, and the file's inode, size and time of the last write; a backup's hard link changes none of them. */
   state: string;
+}
+
+interface Verified {
+  walked: Walked;
+  files: readonly DayFile[];
+  /** The last purged record of the chain. */
+  start: Head;
 }
 
 export class VerifiedDays {
   readonly #queries: Queries;
-  readonly #verified = new Map<ChainKey, { walked: Walked; files: Map<string, string> }>();
+  readonly #verified = new Map<ChainKey, Verified>();
 
   constructor(queries: Queries) {
     this.#queries = queries;
@@ -26,22 +35,36 @@ export class VerifiedDays {
 
   /** Those of a chain, as they are; before they are verified. */
   async filesOf(key: ChainKey): Promise<DayFile[]> {
-    const files = stretchesOf(this.#queries, key);
-    return await Promise.all(files.map(async ({ path, last }) => ({ path, last, state: await stateOf(path) })));
+    const stretches = stretchesOf(this.#queries, key);
+    return await Promise.all(
+      stretches.map(async ({ path, last, row }) => ({ path, last, state: `${row} ${await stateOf(path)}` })),
+    );
   }
 
-  /** Position up to which a chain was verified; null if one of these files has changed since. */
+  /** Position up to which a chain was verified; null if one of these files has changed since, or one is missing that was not purged. */
   verified(key: ChainKey, files: readonly DayFile[]): Walked | null {
     const known = this.#verified.get(key);
     if (!known) return null;
+    const start = this.#startOf(key);
+    const isSetBack = start.seq < known.start.seq || (start.seq === known.start.seq && start.hash !== known.start.hash);
+    if (isSetBack) return null;
     const before = files.filter(({ last }) => last <= known.walked.last.seq);
-    return before.every(({ path, state }) => known.files.get(path) === state) ? known.walked : null;
+    const kept = known.files.filter(({ last }) => last > start.seq);
+    const states = new Map(kept.map(({ path, state }) => [path, state]));
+    const areSame = before.length === kept.length && before.every(({ path, state }) => states.get(path) === state);
+    return areSame ? known.walked : null;
   }
 
   /** The chain is whole, and anchored, up to the last record of its closed days. */
   note(key: ChainKey, walked: Walked, files: readonly DayFile[]): void {
-    if (walked.last.seq === 0) return;
-    this.#verified.set(key, { walked, files: new Map(files.map(({ path, state }) => [path, state])) });
+    const { seq } = walked.last;
+    if (seq === 0) return;
+    const verified = files.filter(({ last }) => last <= seq);
+    this.#verified.set(key, { walked, files: verified, start: this.#startOf(key) });
+  }
+
+  #startOf(key: ChainKey): Head {
+    return chainStart(this.#queries, key) ?? { seq: 0, hash: GENESIS };
   }
 }
 

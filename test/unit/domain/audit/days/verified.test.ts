@@ -82,3 +82,41 @@ test("a purge of verified days leaves an intact chain, and one of forged days do
   days.connection.execute(`UPDATE audit_starts SET seq = seq - 1 WHERE org_key = '${ORG}'`);
   expect((await verify(days, verified)).ok).toBe(false);
 });
+
+test.each(["removed", "replaced"])("a day that is %s while it is open is noticed, also later", async (change) => {
+  await using days = new Days();
+  for (const day of [0, 1, 2]) await days.add(day);
+  await days.close();
+  const verified = new VerifiedDays(days.queries);
+  expect((await verify(days, verified)).ok).toBe(true);
+  if (change === "removed") rmSync(join(days.directory, "2026-01-02.db"));
+  else tamper(days, 1);
+  for (let nth = 0; nth < 3; nth++) expect(await verify(days, verified)).toMatchObject({ ok: false, since: 0 });
+});
+
+test.each([
+  ["a stretch", "audit_stretches_stay", "DELETE FROM audit_stretches WHERE file = 1"],
+  ["a file's row", "audit_files_stay", "DELETE FROM audit_files WHERE number = 2"],
+])("%s that was deleted from the database is noticed", async (_, trigger, statement) => {
+  await using days = new Days();
+  for (const day of [0, 1, 2]) await days.add(day);
+  await days.close();
+  const verified = new VerifiedDays(days.queries);
+  expect((await verify(days, verified)).ok).toBe(true);
+  days.connection.execute(`DROP TRIGGER ${trigger}`);
+  days.connection.execute(statement);
+  for (let nth = 0; nth < 2; nth++) expect(await verify(days, verified)).toMatchObject({ ok: false, since: 0 });
+});
+
+test("a start that was deleted after a purge is noticed", async () => {
+  await using days = new Days();
+  for (const day of [0, 1, 2]) await days.add(day);
+  await days.close();
+  await purgeDays(days.deps, momentOf(1));
+  const verified = new VerifiedDays(days.queries);
+  expect((await verify(days, verified)).ok).toBe(true);
+  expect((await verify(days, verified)).since).toBeGreaterThan(0);
+  days.connection.execute("DROP TRIGGER audit_starts_stay");
+  days.connection.execute("DELETE FROM audit_starts");
+  expect(await verify(days, verified)).toMatchObject({ ok: false, since: 0 });
+});
