@@ -4,16 +4,15 @@
  *     swept → copied: the file is on disk ⇒ recorded: its records are read from it ⇒ shortened: removed from the table
  *
  * A record is read from exactly one place at any time: only the commit that records the file changes which one. A crash before that leaves
- * a file that the next sweep removes; a crash after it leaves rows that the next run deletes.
+ * a file that the next sweep removes (unrecorded.ts); a crash after it leaves rows that the next run deletes.
  */
-import { readdir, unlink } from "node:fs/promises";
+import { unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { at, now, wallMs } from "../../../core/clock.ts";
 import { AUDIT_DAYS } from "../../../core/config/paths.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
 import type { Log } from "../../../core/log.ts";
 import { loopTime, Pieces } from "../../../core/loop/index.ts";
-import { errnoOf } from "../../../core/service-error.ts";
 import type { Queries } from "../../../db/client.ts";
 import type { Database } from "../../../db/transact.ts";
 import type { ChainKey } from "../chain/chain-key.ts";
@@ -34,6 +33,7 @@ import {
   stretchesOf,
   wasRemovedBefore,
 } from "./store.ts";
+import { namesIn, removeBefore, removeSuperfluous } from "./unrecorded.ts";
 
 /** Rows of one commit: some milliseconds. */
 const ROWS_AT_ONCE = 400;
@@ -127,27 +127,22 @@ function shortenSome(queries: Queries, due: readonly { chain: ChainKey; upTo: nu
   return due.length;
 }
 
-/** Removes leftovers of copies, and files that were recorded as removed at least `REMOVED_MS` ago. */
-async function sweep({ database, file }: DaysDeps): Promise<void> {
-  while ((await database.commit((queries) => dropUnrecorded(queries, ROWS_AT_ONCE))) === ROWS_AT_ONCE);
+/** Removes leftovers of copies, files that were recorded as removed at least `REMOVED_MS` ago, and superfluous files without a row. */
+async function sweep({ database, file, log }: DaysDeps): Promise<void> {
+  const { queries } = database;
+  while ((await database.commit((within) => dropUnrecorded(within, ROWS_AT_ONCE))) === ROWS_AT_ONCE);
   const directory = daysDirectory(file);
   for (const name of await namesIn(directory)) {
-    const isLeft = name.endsWith(".db.part") || wasRemovedBefore(database.queries, name, at(wallMs() - REMOVED_MS));
+    const isLeft = name.endsWith(".db.part") || wasRemovedBefore(queries, name, at(wallMs() - REMOVED_MS));
     if (isLeft) await unlink(join(directory, name));
   }
-}
-
-async function namesIn(directory: string): Promise<string[]> {
-  try {
-    return await readdir(directory);
-  } catch (error) {
-    if (errnoOf(error) === "ENOENT") return [];
-    throw error;
-  }
+  const files = await removeSuperfluous(queries, directory);
+  if (files.length > 0) log.warn("the database lacks records of days that are on disk", { directory, files });
 }
 
 /** Purges whole days of which all records are from before a moment, the oldest first, and records that their files are removed. */
-export async function purgeDays({ database, log }: DaysDeps, before: string): Promise<void> {
+export async function purgeDays({ database, log, file }: DaysDeps, before: string): Promise<void> {
+  await removeBefore(database.queries, daysDirectory(file), before);
   for (const { number, name, last_at, removed_at } of filesOf(database.queries)) {
     if (removed_at !== null) continue;
     if (last_at >= before) return;

@@ -2,6 +2,7 @@
 import { type Queries, rawQuery } from "../../../db/client.ts";
 import type { ChainKey } from "../chain/chain-key.ts";
 import { closedUpTo, lastBefore } from "./parts.ts";
+import { isRecorded } from "./store.ts";
 
 export interface CutStretch {
   org_key: ChainKey;
@@ -44,8 +45,11 @@ export function* openChains(queries: Queries): Generator<OpenChain | undefined, 
   }
 }
 
-/** Of the oldest day; null if none has ended before that moment. Records that came late, with a time before, go with the day after. */
-export function cutDay(queries: Queries, before: string): Cut | null {
+/**
+ * Of the oldest day; null if none has ended before that moment. Records that came late, with a time before, go with the day after. `taken`:
+ * names of files that there are.
+ */
+export function cutDay(queries: Queries, before: string, taken: ReadonlySet<string>): Cut | null {
   const due = [...openChains(queries)].flatMap((chain) => (chain && chain.at < before ? [chain] : []));
   let day = "";
   for (const { at } of due) if (day === "" || dayOf(at) < day) day = dayOf(at);
@@ -55,14 +59,13 @@ export function cutDay(queries: Queries, before: string): Cut | null {
     const last = lastBefore(queries, org_key, head, endOf(day));
     return last > after ? [{ org_key, after, last }] : [];
   });
-  return { name: nameOf(queries, day), stretches };
+  return { name: nameOf(queries, day, taken), stretches };
 }
 
-/** A clock that was set back makes a day come twice. */
-function nameOf(queries: Queries, day: string): string {
-  const taken = rawQuery<{ name: string }>(queries, "SELECT name FROM audit_files WHERE name = ?");
+/** A clock that was set back makes a day come twice, and a database that was set back makes a file that has no row. */
+function nameOf(queries: Queries, day: string, taken: ReadonlySet<string>): string {
   for (let nth = 1; ; nth++) {
     const name = nth === 1 ? `${day}.db` : `${day}-${nth}.db`;
-    if (taken([name]).length === 0) return name;
+    if (!isRecorded(queries, name) && !taken.has(name)) return name;
   }
 }

@@ -1,5 +1,5 @@
 /** The thread that copies a closed day of the audit into a file: it takes one order, and answers once the file is on disk under its name. */
-import { chmod, mkdir, open, rename } from "node:fs/promises";
+import { chmod, mkdir, open, readdir, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 import { monotonicMs, sleep } from "../../../core/clock.ts";
 import { isDiskFailure, isDiskFull, isOutOfSpace, isOverQuota } from "../../../core/disk-failure.ts";
@@ -44,9 +44,9 @@ async function answer(order: CopyOrder): Promise<CopyAnswer> {
 async function copy({ database, directory, before }: CopyOrder): Promise<CopiedDay | null> {
   const reading = openReading(database);
   try {
-    const cut = cutDay(reading.queries, before);
-    if (!cut) return null;
     await mkdir(directory, { mode: 0o700, recursive: true });
+    const cut = cutDay(reading.queries, before, new Set(await readdir(directory)));
+    if (!cut) return null;
     const file = `${directory}/${cut.name}`;
     const draft = `${file}.part`;
     // Opened before the first write: an earlier failure of writeback is reported to its sync.

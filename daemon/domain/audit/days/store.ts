@@ -28,6 +28,7 @@ const statementsOf = preparedBy((queries: Queries) => ({
      RETURNING 1`,
   ),
   files: rawQuery<File>(queries, "SELECT * FROM audit_files WHERE number > ? ORDER BY number LIMIT 1"),
+  recorded: rawQuery(queries, "SELECT 1 FROM audit_files WHERE name = ?"),
   removed: rawQuery(queries, "SELECT 1 FROM audit_files WHERE name = ? AND removed_at < ?"),
   upTo: rawQuery(queries, "SELECT 1 FROM audit WHERE org_key = ? AND seq <= ? LIMIT 1"),
   stretches: rawQuery<Stretch>(queries, "SELECT * FROM audit_stretches WHERE file = ? LIMIT ?"),
@@ -78,6 +79,10 @@ export function* filesOf(queries: Queries): Generator<File, void> {
 
 /** All of them. */
 export const closedFiles = (queries: Queries): File[] => [...filesOf(queries)];
+
+/** Whether a file of this name has a row. */
+export const isRecorded = (queries: Queries, name: string): boolean =>
+  statementsOf(queries).recorded([name]).length > 0;
 
 /** Whether it was recorded before a moment that the file of this name is removed. */
 export const wasRemovedBefore = (queries: Queries, name: string, moment: string): boolean =>

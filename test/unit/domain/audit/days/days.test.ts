@@ -1,6 +1,7 @@
 /** Days of the audit in files of their own: every read finds each record exactly once, wherever it is, and however its move was cut off. */
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   readdirSync,
   readFileSync,
@@ -186,7 +187,8 @@ test.each(FAULTS.flatMap((point) => [1, 3].map((nth) => [point, nth] as const)))
       else expect(found).toEqual(all);
     }
     expect(count(days)).toBe(purges ? 9 : 0);
-    expect(readdirSync(days.directory).filter((name) => name.endsWith(".part"))).toEqual([]);
+    const recorded = days.queries.all<{ name: string }>("SELECT name FROM audit_files").map(({ name }) => name);
+    expect(readdirSync(days.directory).sort()).toEqual(recorded.sort());
   },
   60_000,
 );
@@ -200,6 +202,45 @@ async function seenOnce({ queries }: Days) {
     .map(order)
     .sort();
 }
+
+describe("a file without a row in the database", () => {
+  test("is removed by the next run if a crash has left it, also before that day is closed again", async () => {
+    await using days = new Days();
+    for (const day of [0, 1]) await days.add(day);
+    await days.close();
+    const whole = await seenOnce(days);
+    const file = join(days.directory, "2026-01-01.db");
+    for (const left of ["2026-01-01-2.db", "2026-01-09.db"]) copyFileSync(file, join(days.directory, left));
+    await days.close();
+    expect(readdirSync(days.directory).sort()).toEqual(["2026-01-01.db", "2026-01-02.db"]);
+    expect(await seenOnce(days)).toEqual(whole);
+  });
+
+  test("of a database that was set back stays as it is until its retention is over", async () => {
+    await using days = new Days();
+    await days.add(0);
+    await days.database.close();
+    copyFileSync(days.file, `${days.file}.older`);
+    days.reconnect();
+    for (const day of [0, 1]) await days.add(day, 30);
+    await days.close();
+    await days.database.close();
+    const closed = ["2026-01-01.db", "2026-01-02.db"];
+    const before = closed.map((name) => readFileSync(join(days.directory, name)).toString("hex"));
+    for (const left of ["-wal", "-shm"]) rmSync(`${days.file}${left}`, { force: true });
+    copyFileSync(`${days.file}.older`, days.file);
+    days.reconnect();
+    await days.add(1, 10);
+    await days.close();
+    const all = [...closed, "2026-01-01-2.db", "2026-01-02-2.db"].sort();
+    expect(readdirSync(days.directory).sort()).toEqual(all);
+    expect(closed.map((name) => readFileSync(join(days.directory, name)).toString("hex"))).toEqual(before);
+    expect((await verdicts(days)).every(({ ok }) => ok)).toBe(true);
+    await purgeDays(days.deps, momentOf(1));
+    expect(readdirSync(days.directory)).not.toContain("2026-01-01.db");
+    expect(readdirSync(days.directory)).toContain("2026-01-02.db");
+  });
+});
 
 describe("a purge of closed days", () => {
   test("deletes whole days, each chain has a record of it, and files are removed after a delay", async () => {
