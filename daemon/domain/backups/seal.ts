@@ -59,6 +59,10 @@ export async function* sealed(source: AsyncIterable<Uint8Array>, passphrase: str
   }
 }
 
+/** Length of the sealed form of `bytes` bytes. */
+export const sealedBytes = (bytes: number): number =>
+  HEADER_BYTES + bytes + Math.max(1, Math.ceil(bytes / PIECE_BYTES)) * TAG_BYTES;
+
 /** Yields the decrypted bytes, each piece after it was authenticated. Throws WrongPassphrase, BrokenBackup. */
 export async function* opened(source: AsyncIterable<Uint8Array>, passphrase: string): AsyncGenerator<Buffer> {
   const pieces = piecesOf(source, (number) => (number === 0 ? HEADER_BYTES : PIECE_BYTES + TAG_BYTES));

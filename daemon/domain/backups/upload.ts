@@ -43,7 +43,7 @@ export async function upload(plan: S3Plan, source: AsyncIterable<Uint8Array>, ho
   const key = keyOf(plan, name);
   await abandonLeft(plan, store, hostId);
   onStage("sending the backup");
-  const sent = await send(store, last, key, source, plan.passphrase);
+  const sent = await send(store, last, key, source, plan);
   if (plan.readBack) {
     onStage("reading the backup back");
     try {
@@ -72,14 +72,22 @@ interface UploadedObject {
   sha256: string;
 }
 
-/** Sends a stream as the object of this key. `last` is used after the signal was aborted. */
+/** The source is not the content that was to be sent. */
+export class OtherContent extends Error {
+  override name = "OtherContent";
+}
+
+/**
+ * Sends a stream as the object of this key. `last` is used after the signal was aborted. Throws OtherContent, and leaves no object, if the hash of
+ * the source is not the `expected` one.
+ */
 export async function send(
   store: ObjectStore,
   last: ObjectStore,
   key: string,
   source: AsyncIterable<Uint8Array>,
-  passphrase: string,
-): Promise<UploadedObject> {
+  { passphrase, expected }: { passphrase: string; expected?: string },
+): Promise<Sent> {
   const digest = createHash("sha256");
   let bytes = 0;
   const counted = async function* () {
@@ -97,8 +105,11 @@ export async function send(
       size_bytes += part.bytes.length;
       etags.push(await store.putPart(key, upload_id, etags.length + 1, part.bytes));
     }
+    const sha256 = digest.digest("hex");
+    // An object exists once its upload is complete, whatever becomes of this process.
+    if (expected !== undefined && sha256 !== expected) throw new OtherContent(`the source of ${key} has changed`);
     await store.complete(key, upload_id, etags);
-    return { bytes, size_bytes, sha256: digest.digest("hex") };
+    return { bytes, size_bytes, sha256 };
   } catch (error) {
     await last.abandon(key, upload_id).catch(() => {});
     throw error;

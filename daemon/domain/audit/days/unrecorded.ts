@@ -62,7 +62,7 @@ function* hasRecordsOf(queries: Queries, name: string): Steps<boolean> {
       const { first, next, last } = statementsOf(closedFile(queries, `${AUDIT_DAYS}/${name}`));
       const chain: { org_key: ChainKey } | undefined = (after === null ? first([]) : next([after]))[0];
       if (!chain) return true;
-      const { org_key } = chain;
+      const org_key: ChainKey = chain.org_key;
       const [head] = last([org_key]);
       const purged = chainStart(queries, org_key)?.seq ?? 0;
       if (head && head.seq > purged && hashAt(queries, org_key, head.seq) !== head.hash) return false;

@@ -113,6 +113,56 @@ test("closed days of the audit are uploaded once, restored, and deleted once no 
   }
 });
 
+test.each([
+  ["cut off", true, "of another size", (bytes: Buffer) => bytes.subarray(0, -100)],
+  ["changed", false, "without a complete backup after it", (bytes: Buffer) => bytes.fill(7, 100_000, 100_001)],
+  ["changed", true, "in its turn", (bytes: Buffer) => bytes.fill(7, 100_000, 100_001)],
+])(
+  "an object of a closed day that was %s is sent again (complete backup: %j, %s)",
+  async (_, isComplete, __, change) => {
+    const home = mkdtempSync(join(tmpdir(), "roomd-days-"));
+    try {
+      const bytes = randomBytes(200_000);
+      const file = join(home, "2026-11-01.db");
+      writeFileSync(file, bytes);
+      const day = { name: "2026-11-01.db", sha256: createHash("sha256").update(bytes).digest("hex"), file };
+      server.time = at(1);
+      expect(await sendDays(plan, "host-1", [day])).toEqual({ sent: 1, damaged: [] });
+      if (isComplete) await send(Buffer.of(1), 2);
+      const [key] = [...server.objects.keys()].filter((each) => each.includes("/audit/")) as [string];
+      server.objects.set(key, change(Buffer.from(server.objects.get(key) ?? "")));
+      expect(await sendDays(plan, "host-1", [day])).toEqual({ sent: 1, damaged: [] });
+      const to = join(home, "back");
+      expect(await fetchDay(plan, { bucket: STORE.bucket, hostId: "host-1", day, to })).toBe(true);
+      expect(readFileSync(to).equals(bytes)).toBe(true);
+      expect(await sendDays(plan, "host-1", [day])).toEqual({ sent: 0, damaged: [] });
+    } finally {
+      rmSync(home, { recursive: true });
+    }
+  },
+);
+
+test("of days that a complete backup has followed, one is read back", async () => {
+  const home = mkdtempSync(join(tmpdir(), "roomd-days-"));
+  try {
+    const days = ["2026-11-01.db", "2026-11-02.db", "2026-11-03.db"].map((name) => {
+      writeFileSync(join(home, name), name);
+      return { name, sha256: createHash("sha256").update(name).digest("hex"), file: join(home, name) };
+    });
+    server.time = at(1);
+    await sendDays(plan, "host-1", days);
+    await send(Buffer.of(1), 2);
+    const reads = () => server.asked.filter((each) => each.startsWith("GET") && each.includes("/audit/")).length;
+    const before = reads();
+    expect(await sendDays(plan, "host-1", days)).toEqual({ sent: 0, damaged: [] });
+    expect(reads() - before).toBe(1);
+    expect(await sendDays({ ...plan, readBack: false }, "host-1", days)).toEqual({ sent: 0, damaged: [] });
+    expect(reads() - before).toBe(1);
+  } finally {
+    rmSync(home, { recursive: true });
+  }
+});
+
 test("a closed day with a changed file is not uploaded", async () => {
   const home = mkdtempSync(join(tmpdir(), "roomd-days-"));
   try {
@@ -121,6 +171,8 @@ test("a closed day with a changed file is not uploaded", async () => {
     const days = [{ name: "2026-11-01.db", sha256: "0".repeat(64), file }];
     expect(await sendDays(plan, "host-1", days)).toEqual({ sent: 0, damaged: ["2026-11-01.db"] });
     expect(server.objects.size).toBe(0);
+    // At no time, since a crash would leave it there.
+    expect(server.asked.filter((each) => each.startsWith("POST") && each.includes("uploadId="))).toEqual([]);
   } finally {
     rmSync(home, { recursive: true });
   }
