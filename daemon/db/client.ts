@@ -7,6 +7,7 @@ import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { onceATurn } from "../core/concurrency/yield.ts";
 import { unlessFull } from "../core/disk-failure.ts";
+import type { Steps } from "../core/loop/steps.ts";
 
 export type Queries = BunSQLiteDatabase;
 
@@ -129,6 +130,30 @@ function logOf(state: { get(): LogState | null }): ReturnType<Connection["log"]>
   return { pages: found?.log ?? 0, written: found?.checkpointed ?? 0 };
 }
 
+/** Connections of commands: another process may write between two of their statements. */
+const besides = new WeakSet<Queries>();
+
+/** Runs `work`, which must not await: all that it reads is of one moment, also if another process has the database open for writing. */
+export function atOneMoment<T>(queries: Queries, work: () => T): T {
+  const client = clientOf(queries);
+  if (!besides.has(queries) || client.inTransaction) return work();
+  client.query("BEGIN").run();
+  try {
+    return work();
+  } finally {
+    client.query("COMMIT").run();
+  }
+}
+
+/** Runs each step in this way. */
+export function* stepsAtOneMoment<Result>(queries: Queries, steps: Steps<Result>): Steps<Result> {
+  for (;;) {
+    const { done, value } = atOneMoment(queries, () => steps.next());
+    if (done) return value;
+    yield;
+  }
+}
+
 /** Size to which a log that a large transaction made longer is reduced when it restarts. */
 export const LOG_BYTES = 32 * 1024 ** 2;
 
@@ -162,6 +187,7 @@ export function openConnection(file: string, { alone = true } = {}): Connection 
   const log = database.query<LogState, []>(LOG_STATE);
   const version = database.query("PRAGMA data_version");
   clients.set(queries, database);
+  if (!alone) besides.add(queries);
   writesOf.set(
     queries,
     onceATurn(() => Number(version.values()[0]?.[0] ?? 0)),

@@ -1,7 +1,7 @@
 /** Reads that run on the event loop, in pieces: without reader threads, and in commands concurrent with the daemon. */
 import { loopTime, type OwnerName, Pieces } from "../../core/loop/index.ts";
-import type { Queries } from "../client.ts";
-import { nextPart, PART_CHARACTERS, type Read, type ReadPart, type ReadResult } from "./read.ts";
+import { atOneMoment, type Queries } from "../client.ts";
+import { type Answer, nextPart, PART_CHARACTERS, type Part, type Read } from "./read.ts";
 
 export interface Reader {
   owner: OwnerName;
@@ -47,10 +47,11 @@ export async function* partsHere<Input>(
   const steps = read.run(queries, input);
   for (let isLast = false; !isLast; ) {
     let turn: Promise<void> | null = null;
-    const part = nextPart(steps, (text) => {
+    const isFull = (text: string) => {
       turn = pieces.next();
       return turn !== null || text.length >= PART_CHARACTERS;
-    });
+    };
+    const part = atOneMoment(queries, () => nextPart(steps, isFull));
     isLast = part.isLast;
     if (part.text !== "" || isLast) yield part;
     if (turn) await turn;

@@ -4,6 +4,7 @@ import type { AuditRecord } from "../../../shared/api/audit.ts";
 import { newId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import { faultPoint } from "../../core/fault-points.ts";
+import type { Steps } from "../../core/loop/steps.ts";
 import { preparedBy, type Queries, rawInserts, type Values } from "../../db/client.ts";
 import { isLost } from "../../db/closed-files.ts";
 import { locally } from "../../db/dry-run.ts";
@@ -12,7 +13,7 @@ import { GENESIS, HASHED, type Head, hashOfValues, PURGED } from "./chain/chain.
 import { chainHead, moveHead } from "./chain/chain-head.ts";
 import { type ChainKey, chainKey, orgOfChain } from "./chain/chain-key.ts";
 import { DailyCap } from "./daily-cap.ts";
-import { closedDays, closedUpTo } from "./days/parts.ts";
+import { closedDay, closedDays, closedUpTo } from "./days/parts.ts";
 import type { AuditEntry } from "./entry.ts";
 import { stretches } from "./reading/scan.ts";
 import { withRoomName } from "./room-name.ts";
@@ -185,14 +186,20 @@ export function executionRecords(
   return found.reverse();
 }
 
-/** All records of a user's actions, and of actions on the user, in every chain; it reads all there are. */
-export function recordsAbout(queries: Queries, userId: string): AuditRecord[] {
+/** All records of a user's actions, and of actions on the user, in every chain; it reads all there are, a step for each closed day. */
+export function* recordsAbout(queries: Queries, userId: string): Steps<AuditRecord[]> {
   const isAbout = or(eq(audit.actor_id, userId), like(audit.details, `%"${userId}"%`));
   const open = queries.select().from(audit).where(isAbout).all();
   const found = open.filter(({ org_key, seq }) => seq > closedUpTo(queries, org_key));
-  for (const day of closedDays(queries)) {
-    const rows = day.select().from(audit).where(isAbout).all();
-    found.push(...rows.filter(({ org_key, seq }) => seq > (chainStart(queries, org_key)?.seq ?? 0)));
+  // Of the same moment: a day that is closed during the walk has been read as part of the table.
+  const days = closedDays(queries);
+  yield;
+  for (const name of days) {
+    const rows = closedDay(queries, name).select().from(audit).where(isAbout).all();
+    const starts = new Map(rows.map(({ org_key }) => [org_key, 0]));
+    for (const key of starts.keys()) starts.set(key, chainStart(queries, key)?.seq ?? 0);
+    found.push(...rows.filter(({ org_key, seq }) => seq > (starts.get(org_key) ?? 0)));
+    yield;
   }
   return found.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0)).map(toRecord);
 }

@@ -2,8 +2,9 @@
 import type { Role } from "../../../shared/api/people/members.ts";
 import { newId, type OrgId, type UserId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
+import { wholly } from "../../core/loop/steps.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { Queries } from "../../db/client.ts";
+import { type Queries, stepsAtOneMoment } from "../../db/client.ts";
 import type { PersonalTable } from "../../db/personal.ts";
 import type { Database } from "../../db/transact.ts";
 import { appendAudit, recordsAbout } from "../audit/index.ts";
@@ -146,7 +147,7 @@ export function makeUserOperator(database: Database, changes: OrgChanges, person
       const user = requireUser(database.queries, email);
       return {
         ...keptOf(database.queries, personal, asVerified(user)),
-        records: recordsAbout(database.queries, user.user_id),
+        records: wholly(stepsAtOneMoment(database.queries, recordsAbout(database.queries, user.user_id))),
       };
     },
 

@@ -5,7 +5,7 @@
 import type { Anchor, AnchorStore } from "../../../core/anchor-store.ts";
 import { now } from "../../../core/clock.ts";
 import { inPieces, type Steps } from "../../../core/loop/steps.ts";
-import type { Queries } from "../../../db/client.ts";
+import { type Queries, stepsAtOneMoment } from "../../../db/client.ts";
 import { reopenClosedFiles } from "../../../db/closed-files.ts";
 import type { Verdict } from "../chain/chain.ts";
 import { chainHead } from "../chain/chain-head.ts";
@@ -43,7 +43,7 @@ async function firstLost(
   for (let after = Math.max((chainStart(queries, orgKey)?.seq ?? 1) - 1, compared); ; ) {
     const some = await anchors.after(orgOfChain(orgKey), after, AT_ONCE);
     await walk.turn();
-    const [lost] = await inPieces(lostOf(queries, some), walk);
+    const [lost] = await inPieces(stepsAtOneMoment(queries, lostOf(queries, some)), walk);
     if (lost) return brokenAt(queries, orgKey, lost);
     const last = some.at(-1);
     if (!last || some.length < AT_ONCE) return null;
@@ -65,8 +65,9 @@ interface LostAnchors {
 export async function lostAnchors(queries: Queries, anchors: AnchorStore): Promise<LostAnchors> {
   const last = await anchors.last();
   const walk = walkOf(chainKey(null));
-  const lost = await inPieces(lostOf(queries, last), walk);
-  const told = await inPieces(lostOf(queries, await inPieces(toldOf(queries), walk)), walk);
+  const done = <T>(steps: Steps<T>) => inPieces(stepsAtOneMoment(queries, steps), walk);
+  const lost = await done(lostOf(queries, last));
+  const told = await done(lostOf(queries, await done(toldOf(queries))));
   return { last, lost, told, chains: new Set([...lost, ...told].map(({ org_id }) => org_id)).size };
 }
 

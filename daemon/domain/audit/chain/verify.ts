@@ -4,7 +4,7 @@ import type { AnchorStore } from "../../../core/anchor-store.ts";
 import { type Bound, bind, boundTo, type Caller, parsed } from "../../../core/call/operation.ts";
 import { ownerOf } from "../../../core/loop/index.ts";
 import { inPieces } from "../../../core/loop/steps.ts";
-import type { Queries } from "../../../db/client.ts";
+import { type Queries, stepsAtOneMoment } from "../../../db/client.ts";
 import { withAnchors } from "../anchors/anchored.ts";
 import { VerifiedDays } from "../days/verified.ts";
 import type { AuditDeps } from "../deps.ts";
@@ -98,5 +98,6 @@ export async function verifyAudit(
   orgKey: ChainKey,
   witnessed?: ChainFacts["witnessed"],
 ): Promise<Verdict> {
-  return (await inPieces(checkChain(queries, orgKey, witnessed ? { witnessed } : {}), walkOf(orgKey))).verdict;
+  const steps = checkChain(queries, orgKey, witnessed ? { witnessed } : {});
+  return (await inPieces(stepsAtOneMoment(queries, steps), walkOf(orgKey))).verdict;
 }

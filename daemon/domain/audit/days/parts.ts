@@ -86,10 +86,14 @@ export function stretchesOf(queries: Queries, key: ChainKey): ClosedStretch[] {
     .map((row) => ({ path: join(directory, row.name), last: row.last_seq, row: Object.values(row).join(" ") }));
 }
 
-/** Each closed day in turn, with the records of all chains. Throws LostFile. */
-export function* closedDays(queries: Queries): Generator<Queries, void> {
-  for (const { name } of statementsOf(queries).days([])) yield closedFile(queries, `${AUDIT_DAYS}/${name}`);
-}
+/** Names of the files of closed days, in their order. */
+export const closedDays = (queries: Queries): string[] =>
+  statementsOf(queries)
+    .days([])
+    .map(({ name }) => name);
+
+/** Records of all chains in a closed day; good for the present step only. Throws LostFile. */
+export const closedDay = (queries: Queries, name: string): Queries => closedFile(queries, `${AUDIT_DAYS}/${name}`);
 
 /** The seq of the last record that was purged or is in a closed day; 0: there is none. */
 export function closedUpTo(queries: Queries, key: ChainKey): number {
@@ -126,8 +130,8 @@ function stretchAt(
   return desc([key, from, since, until])[0] ?? null;
 }
 
-function closed(queries: Queries, { first_seq, last_seq, name }: Stretch): ChainPart {
-  return { queries: closedFile(queries, `${AUDIT_DAYS}/${name}`), after: first_seq - 1, last: last_seq };
+function closed(queries: Queries, { first_seq, last_seq, name }: Stretch): Part {
+  return { queries: closedDay(queries, name), after: first_seq - 1, last: last_seq };
 }
 
 /** As filters of records have it: `after` is exclusive and `last` inclusive, both in the order. */

@@ -5,16 +5,16 @@
  */
 import { readdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
-import { AUDIT_DAYS } from "../../../core/config/paths.ts";
 import { loopTime, Pieces } from "../../../core/loop/index.ts";
 import { inPieces, type Steps } from "../../../core/loop/steps.ts";
 import { errnoOf } from "../../../core/service-error.ts";
 import { preparedBy, type Queries, rawQuery } from "../../../db/client.ts";
-import { closedFile, isLost } from "../../../db/closed-files.ts";
+import { isLost } from "../../../db/closed-files.ts";
 import type { Head } from "../chain/chain.ts";
 import type { ChainKey } from "../chain/chain-key.ts";
 import { chainStart, hashAt } from "../rows.ts";
 import { dayOf } from "./cut.ts";
+import { closedDay } from "./parts.ts";
 import { isRecorded } from "./store.ts";
 
 const DAY_FILE = /^\d{4}-\d\d-\d\d(?:-\d+)?\.db$/;
@@ -59,7 +59,7 @@ const statementsOf = preparedBy((day: Queries) => ({
 function* hasRecordsOf(queries: Queries, name: string): Steps<boolean> {
   try {
     for (let after: ChainKey | null = null; ; ) {
-      const { first, next, last } = statementsOf(closedFile(queries, `${AUDIT_DAYS}/${name}`));
+      const { first, next, last } = statementsOf(closedDay(queries, name));
       const chain: { org_key: ChainKey } | undefined = (after === null ? first([]) : next([after]))[0];
       if (!chain) return true;
       const org_key: ChainKey = chain.org_key;

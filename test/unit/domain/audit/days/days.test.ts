@@ -14,6 +14,7 @@ import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { parsed } from "../../../../../daemon/core/call/operation.ts";
 import { FAULT_VARIABLE } from "../../../../../daemon/core/fault-points.ts";
+import { wholly } from "../../../../../daemon/core/loop/steps.ts";
 import { readHere } from "../../../../../daemon/db/readers/here.ts";
 import { PURGED } from "../../../../../daemon/domain/audit/chain/chain.ts";
 import { chainKey } from "../../../../../daemon/domain/audit/chain/chain-key.ts";
@@ -63,7 +64,7 @@ async function seen({ queries }: Days) {
     found.push(chain);
   }
   const room = { org_id: ORG, room_uid: "rom_1", sandbox_id: "sbx_1" };
-  found.push(executionRecords(queries, room, ["exe_0_1"]), recordsAbout(queries, "kid_1").length);
+  found.push(executionRecords(queries, room, ["exe_0_1"]), wholly(recordsAbout(queries, "kid_1")).length);
   return found.map((each) => Bun.hash(JSON.stringify(each)));
 }
 
