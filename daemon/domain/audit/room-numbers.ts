@@ -5,10 +5,12 @@
  *     number = id + (seq - stay.seq)   for a record after `seq` of its stay; before the first stay they are the chain's own
  */
 import { and, asc, desc, eq, gt, lt, lte, max } from "drizzle-orm";
+import type { Steps } from "../../core/loop/steps.ts";
 import type { Queries } from "../../db/client.ts";
 import { chainHead } from "./chain/chain-head.ts";
 import { chainKey } from "./chain/chain-key.ts";
 import { closedUpTo } from "./days/parts.ts";
+import { readableRecords } from "./reading/scan.ts";
 import { type Stay, staysOf } from "./room-stays.ts";
 import { chainStart, listAudit } from "./rows.ts";
 import { type AuditRow, roomFormerEvents, roomStays } from "./table.ts";
@@ -100,13 +102,14 @@ export class RoomNumbers {
     return id + ofChain - seq;
   }
 
-  /** Events that move with the room when it leaves. */
-  taken(): MovedEvents {
+  /** Events that move with the room when it leaves, without those of lost closed days; a step for each stretch of the chain. */
+  *taken(): Steps<MovedEvents> {
     const last = this.head();
     const { seq } = this.#stay;
-    const own = listAudit(this.#queries, { ...this.#room, order: "desc", last: seq + 1, limit: MAX_EVENTS }).map(
-      (row) => this.numbered(row),
-    );
+    const { org_id, room_uid } = this.#room;
+    const range = { org_id, room_uid, order: "desc", last: seq + 1 } as const;
+    const records = yield* readableRecords(this.#queries, range, MAX_EVENTS);
+    const own = records.map((row) => this.numbered(row));
     const newest = [...own, ...this.#newestFormer(MAX_EVENTS + 1 - own.length)];
     const rows = newest.slice(0, fitting(newest));
     const beyond = newest[rows.length];

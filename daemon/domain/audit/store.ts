@@ -144,12 +144,15 @@ const MAX_FULL_STRETCHES = 8;
 /** Some milliseconds of work, if most stretches have few records. */
 const MAX_STRETCHES = 30;
 
-/** Records of these executions of a sandbox that succeeded, oldest first. Records older than the start of all of them are not read. */
-export function executionRecords(
+/**
+ * Records of these executions of a sandbox that succeeded, oldest first; a step for each stretch of the chain. Records older than the start of
+ * all of them are not read.
+ */
+export function* executionRecords(
   queries: Queries,
   { org_id, room_uid, sandbox_id }: { org_id: string; room_uid: string; sandbox_id: string },
   execIds: readonly string[],
-) {
+): Steps<(AuditRecord & { exec_id: string })[]> {
   const found: (AuditRecord & { exec_id: string })[] = [];
   const wanted = new Set(execIds);
   const exec_id = sql<string>`json_extract(${audit.details}, '$.exec_id')`;
@@ -178,6 +181,7 @@ export function executionRecords(
         if (row.event === "exec.started" && record.details.existing !== true) wanted.delete(name);
       }
       if (stretch.isFull) full++;
+      yield;
     }
   } catch (error) {
     // If a day's file is lost, records of earlier days are unavailable.

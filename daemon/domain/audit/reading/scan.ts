@@ -19,7 +19,7 @@ interface Stretch extends Pick<AuditFilter, "after" | "last"> {
   isFull: boolean;
 }
 
-type Range = Pick<Scan, "org_id" | "room_uid" | "order" | "after" | "since" | "until">;
+type Range = Pick<AuditFilter, "org_id" | "room_uid" | "order" | "after" | "last" | "since" | "until">;
 
 /** Consecutive parts of the chain, or of the room's share of it, each in one database. Throws LostFile. */
 export function* stretches(queries: Queries, scan: Range): Generator<Stretch, void> {
@@ -34,8 +34,8 @@ export function* stretches(queries: Queries, scan: Range): Generator<Stretch, vo
 }
 
 /** The first stretch of a part, and the place after it; null: there are no more. */
-function stretchOf(part: Part, { org_id, room_uid, order }: Range, from: number | undefined) {
-  const { next, ...share } = shareOf(part, order, { after: from, last: undefined });
+function stretchOf(part: Part, { org_id, room_uid, order, last }: Range, from: number | undefined) {
+  const { next, ...share } = shareOf(part, order, { after: from, last });
   const end = part.queries
     .select({ seq: audit.seq })
     .from(audit)
@@ -70,7 +70,11 @@ function isSelective({ org_id: _, room_uid: __, order: ___, after: ____, ...filt
 }
 
 /** Matching records, at most `limit`, without those of lost closed days. A step for each stretch. */
-export function* readableRecords(queries: Queries, scan: Scan, limit: number): Steps<AuditRow[]> {
+export function* readableRecords(
+  queries: Queries,
+  scan: Scan & Pick<AuditFilter, "last">,
+  limit: number,
+): Steps<AuditRow[]> {
   const found: AuditRow[] = [];
   const key = chainKey(scan.org_id);
   for (let from: number | null | undefined = scan.after; from !== null && found.length < limit; ) {

@@ -52,7 +52,7 @@ export function aboutOf({
 export function* takeRows({ branch, sandboxes }: RoomDeps, queries: Queries, row: RoomRow): Steps<MovedState> {
   const { room_uid } = row;
   return {
-    events: new RoomNumbers(queries, row).taken(),
+    events: yield* new RoomNumbers(queries, row).taken(),
     nouns: yield* takeNouns(queries, branch.nouns, room_uid),
     calls: branch.calls().takeRoom(queries, row),
     sandboxes: sandboxes.moves.take(queries, room_uid),

@@ -195,11 +195,17 @@ export class Completions {
   /** Re-attaches to executions that an earlier daemon left running, or did not record. */
   async #find(link: GuestLink, row: SandboxRow, watched: Watched): Promise<void> {
     const found = await this.#listed(link);
-    const names = found.map(({ exec_id }) => exec_id).filter((execId) => !watched.known.get(execId)?.duties.runs);
-    const before = recordsOf(this.#deps.database.queries, row, names);
+    const ids = found.map(({ exec_id }) => exec_id);
+    const unknown = new Set(ids.filter((execId) => !watched.known.get(execId)?.duties.runs));
+    const before = await recordsOf(this.#deps.database.queries, row, [...unknown]);
     let running = 0;
     for (const execution of found) {
       const { exec_id } = execution;
+      if (!unknown.has(exec_id)) {
+        // A call or an earlier listing watches it, or its end has been recorded meanwhile.
+        if (execution.state === "running") running++;
+        continue;
+      }
       const { by, isMetered, since } = before.begun.get(exec_id) ?? { by: null, isMetered: false, since: null };
       const known = watched.known.get(exec_id);
       // If its end is recorded, it is over, whatever the guest reports.

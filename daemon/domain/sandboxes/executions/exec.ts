@@ -78,7 +78,7 @@ export function makeExec(deps: ExecutionDeps): Bound {
         if (asked?.existing === false) endSpan(span, body);
         // Only an execution that an earlier request started may be metered already; this lookup takes as long as the rest of the call.
         const mayBeMetered = !attendance.isRepeated && asked?.existing !== false;
-        if (mayBeMetered && wasMetered(queries, row, exec_id, since)) attendance.foundMetered();
+        if (mayBeMetered && (await wasMetered(queries, row, exec_id, since))) attendance.foundMetered();
         call.work.along(() => {
           if (attendance.meters()) meter.count(placeOf(row, keyBehind(call.caller)), { exec_count: 1 });
         });

@@ -4,6 +4,8 @@ import type { Source } from "../../../../shared/api/audit.ts";
 import type { KeyCall } from "../../../core/call/operation.ts";
 import { NO_SPAN, type Span } from "../../../core/call/traces.ts";
 import { now } from "../../../core/clock.ts";
+import { loopTime, ownerOf, Pieces } from "../../../core/loop/index.ts";
+import { inPieces } from "../../../core/loop/steps.ts";
 import type { Queries } from "../../../db/client.ts";
 import { appendAudit, executionRecords } from "../../audit/index.ts";
 import type { SandboxDeps } from "../deps.ts";
@@ -76,19 +78,21 @@ export async function recordRolledBack(
 }
 
 /** Whether a record from before a moment, or one of a call that left it running, has metered an execution. */
-export function wasMetered(queries: Queries, row: SandboxRow, execId: string, before: string): boolean {
-  const { begun, finished } = recordsOf(queries, row, [execId]);
+export async function wasMetered(queries: Queries, row: SandboxRow, execId: string, before: string): Promise<boolean> {
+  const { begun, finished } = await recordsOf(queries, row, [execId]);
   return begun.get(execId)?.isMetered === true || (finished.get(execId) ?? before) < before;
 }
 
 /**
  * For these executions: the starter of those in the background, and whether the start's record has metered it; and recorded ends, with the
- * time of the first record. One query for all.
+ * time of the first record. One walk for all, in pieces of the event loop.
  */
-export function recordsOf(queries: Queries, row: SandboxRow, execIds: readonly string[]) {
+export async function recordsOf(queries: Queries, row: SandboxRow, execIds: readonly string[]) {
+  const pieces = new Pieces(loopTime, ownerOf(row.org_id), "audit");
+  const records = await inPieces(executionRecords(queries, row, execIds), pieces);
   const begun = new Map<string, { by: Beginner; isMetered: boolean; since: string }>();
   const finished = new Map<string, string>();
-  for (const { event, exec_id, at, actor, details, ...record } of executionRecords(queries, row, execIds)) {
+  for (const { event, exec_id, at, actor, details, ...record } of records) {
     if (event === EVENT) {
       if (!finished.has(exec_id)) finished.set(exec_id, at);
     } else {

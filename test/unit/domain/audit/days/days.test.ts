@@ -5,6 +5,7 @@ import {
   existsSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   rmSync,
   statSync,
   truncateSync,
@@ -22,6 +23,7 @@ import { verifyAll } from "../../../../../daemon/domain/audit/chain/verify-all.t
 import { closeDays, purgeDays } from "../../../../../daemon/domain/audit/days/close.ts";
 import { readPage, readRecord, readSummary } from "../../../../../daemon/domain/audit/reading/reads.ts";
 import { scanAudit } from "../../../../../daemon/domain/audit/reading/scan.ts";
+import { RoomNumbers } from "../../../../../daemon/domain/audit/room-numbers.ts";
 import { chainRecords, chainStart, hashAt, listAudit } from "../../../../../daemon/domain/audit/rows.ts";
 import { executionRecords, recordsAbout } from "../../../../../daemon/domain/audit/store.ts";
 import { AUDIT_BEGAN_MS, ORG } from "../audit-fixture.ts";
@@ -64,7 +66,7 @@ async function seen({ queries }: Days) {
     found.push(chain);
   }
   const room = { org_id: ORG, room_uid: "rom_1", sandbox_id: "sbx_1" };
-  found.push(executionRecords(queries, room, ["exe_0_1"]), wholly(recordsAbout(queries, "kid_1")).length);
+  found.push(wholly(executionRecords(queries, room, ["exe_0_1"])), wholly(recordsAbout(queries, "kid_1")).length);
   return found.map((each) => Bun.hash(JSON.stringify(each)));
 }
 
@@ -276,6 +278,15 @@ describe("a purge of closed days", () => {
   });
 });
 
+/** Target of a descriptor; empty if it is closed by now. */
+function linkOf(fd: string): string {
+  try {
+    return readlinkSync(`/proc/self/fd/${fd}`);
+  } catch {
+    return "";
+  }
+}
+
 /** Of the first organization, of a day. */
 const ORG_RECORDS = Array.from({ length: RECORDS }, (_, n) => n).filter((n) => n % 10 !== 0 && n % 4 !== 0).length;
 
@@ -377,4 +388,39 @@ test("a signal ends closing between two steps, and no record is lost", async () 
   await closing;
   expect(existsSync(join(days.directory, "2026-01-01.db"))).toBe(false);
   expect(await seenOnce(days)).toEqual(all);
+});
+
+describe("a walk on the event loop", () => {
+  const room = { org_id: ORG, room_uid: "rom_1" };
+  const ofExecutions = ({ queries }: Days) => executionRecords(queries, { ...room, sandbox_id: "sbx_1" }, ["exe_none"]);
+  const ofEvents = ({ queries }: Days) => new RoomNumbers(queries, room).taken();
+
+  test.each([
+    ["of executions", ofExecutions],
+    ["of a room's events", ofEvents],
+  ])("%s opens one closed day in a step", async (_, walk) => {
+    await using days = new Days();
+    for (const day of [0, 1, 2, 3, 4, 5]) await days.add(day, 20);
+    await days.close();
+    await days.reopen();
+    const openFiles = () => readdirSync("/proc/self/fd").filter((fd) => linkOf(fd).startsWith(days.directory)).length;
+    const counts = [openFiles()];
+    for (const steps = walk(days); ; ) {
+      const { done } = steps.next();
+      counts.push(openFiles());
+      if (done) break;
+    }
+    const opened = counts.slice(1).map((count, index) => count - (counts[index] ?? 0));
+    expect([counts.at(-1), Math.max(...opened)]).toEqual([6, 1]);
+  });
+
+  test("of a room's events leaves out those of a lost day", async () => {
+    await using days = new Days();
+    for (const day of [0, 1, 2]) await days.add(day, 30);
+    const all = wholly(ofEvents(days)).rows;
+    await days.close();
+    rmSync(join(days.directory, "2026-01-02.db"));
+    await days.reopen();
+    expect(wholly(ofEvents(days)).rows).toEqual(all.filter(({ at }) => !at.startsWith("2026-01-02")));
+  });
 });
