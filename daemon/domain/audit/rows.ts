@@ -69,8 +69,8 @@ const LAST_CHARACTER = "\uffff";
 
 /** Matching records of the first database that has some of the range; `next` is the continuation of the range, null at its end. Throws LostFile. */
 export function listPart(queries: Queries, filter: AuditFilter): { rows: AuditRow[]; next: number | null } {
-  const { order, after, last, limit, since, until } = filter;
-  const part = partOf(queries, chainKey(filter.org_id), { order, from: after, since, until });
+  const { order, after, last, limit, since, until, room_uid } = filter;
+  const part = partOf(queries, chainKey(filter.org_id), { order, from: after, since, until, room_uid });
   if (!part) return { rows: [], next: null };
   const { next, ...share } = shareOf(part, order, { after, last });
   const rows = part.queries
