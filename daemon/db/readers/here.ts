@@ -1,7 +1,7 @@
 /** Reads that run on the event loop, in pieces: without reader threads, and in commands concurrent with the daemon. */
 import { loopTime, type OwnerName, Pieces } from "../../core/loop/index.ts";
 import { atOneMoment, type Queries } from "../client.ts";
-import { type Answer, nextPart, PART_CHARACTERS, type Part, type Read } from "./read.ts";
+import { nextPart, PART_CHARACTERS, type Read, type ReadPart, type ReadResult } from "./read.ts";
 
 export interface Reader {
   owner: OwnerName;

@@ -87,7 +87,7 @@ export async function send(
   key: string,
   source: AsyncIterable<Uint8Array>,
   { passphrase, expected }: { passphrase: string; expected?: string },
-): Promise<Sent> {
+): Promise<UploadedObject> {
   const digest = createHash("sha256");
   let bytes = 0;
   const counted = async function* () {

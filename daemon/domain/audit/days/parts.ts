@@ -105,14 +105,14 @@ export function closedUpTo(queries: Queries, key: ChainKey): number {
 }
 
 /** The first part that has records after `from`, in the order; null if there is none. Throws LostFile. */
-export function partOf(queries: Queries, key: ChainKey, place: Place): Part | null {
+export function partOf(queries: Queries, key: ChainKey, place: PartCriteria): ChainPart | null {
   const stretch = stretchAt(queries, key, place);
   if (stretch === TABLE) return { queries, after: closedUpTo(queries, key), last: Number.POSITIVE_INFINITY };
   return stretch && closed(queries, stretch);
 }
 
 /** Continuation of a read past a part with a lost file; null if nothing comes after it. */
-export function pastPart(queries: Queries, key: ChainKey, place: Place): number | null {
+export function pastPart(queries: Queries, key: ChainKey, place: PartCriteria): number | null {
   const stretch = stretchAt(queries, key, place);
   if (stretch === TABLE || stretch === null) return null;
   if (place.order === "asc") return stretch.last_seq;
@@ -134,7 +134,7 @@ const TABLE = "table";
 function stretchAt(
   queries: Queries,
   key: ChainKey,
-  { order, from, since = "", until = END_OF_TIME, room_uid }: Place,
+  { order, from, since = "", until = END_OF_TIME, room_uid }: PartCriteria,
 ): Stretch | typeof TABLE | null {
   const { asc, desc } = statementsOf(queries);
   if (order === "desc" && (from === undefined || from > closedUpTo(queries, key) + 1)) return TABLE;
@@ -144,7 +144,7 @@ function stretchAt(
   return desc([key, from ?? 0, earliest, until])[0] ?? null;
 }
 
-function closed(queries: Queries, { first_seq, last_seq, name }: Stretch): Part {
+function closed(queries: Queries, { first_seq, last_seq, name }: Stretch): ChainPart {
   return { queries: closedDay(queries, name), after: first_seq - 1, last: last_seq };
 }
 

@@ -4,7 +4,7 @@ import type { Steps } from "../../../core/loop/steps.ts";
 import type { Queries } from "../../../db/client.ts";
 import { isLost } from "../../../db/closed-files.ts";
 import { chainKey } from "../chain/chain-key.ts";
-import { type Part, partOf, pastPart, shareOf } from "../days/parts.ts";
+import { type ChainPart, partOf, pastPart, shareOf } from "../days/parts.ts";
 import { type AuditFilter, listPart, matching } from "../rows.ts";
 import { type AuditRow, audit } from "../table.ts";
 
@@ -34,7 +34,7 @@ export function* stretches(queries: Queries, scan: Range): Generator<Stretch, vo
 }
 
 /** The first stretch of a part, and the place after it; null: there are no more. */
-function stretchOf(part: Part, { org_id, room_uid, order, last }: Range, from: number | undefined) {
+function stretchOf(part: ChainPart, { org_id, room_uid, order, last }: Range, from: number | undefined) {
   const { next, ...share } = shareOf(part, order, { after: from, last });
   const end = part.queries
     .select({ seq: audit.seq })
