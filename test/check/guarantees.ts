@@ -20,7 +20,7 @@ export function claimsIn(page: string): Claim[] {
 
 /** The claims that the page does not make. */
 export function limitsIn(page: string): string[] {
-  const [, limits = ""] = page.split("\n## What is not guaranteed\n");
+  const [, limits = ""] = page.split("\n## Not guaranteed\n");
   return [...limits.matchAll(/^- (.+)$/gm)].map(([, text = ""]) => text);
 }
 
