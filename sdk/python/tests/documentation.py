@@ -1,6 +1,6 @@
 """Public members of the package, and those without a docstring. Prints JSON.
 
-Attributes have their docstrings behind them in the source, where only the parser sees them.
+Docstrings of attributes follow them in the source: only the parser sees them.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""Owns a service that answers what it is told to, for tests of what the SDK asks for."""
+"""A service with scripted replies, for tests of the SDK's requests."""
 
 import json
 import threading
@@ -53,7 +53,7 @@ class ScriptedService(unittest.TestCase):
                 body = b"" if "Transfer-Encoding" in self.headers else self.rfile.read(self.length())
                 case.asked.append((self.path, dict(self.headers), body))
                 case.methods.append(self.command)
-                # A body in chunks is left as it is, and the connection with it.
+                # A chunked body is not read, and its connection is closed.
                 self.close_connection = self.close_connection or "Transfer-Encoding" in self.headers
                 if not case.replies:
                     self.close_connection = True
@@ -62,7 +62,7 @@ class ScriptedService(unittest.TestCase):
                 self.send_response(status)
                 for name, value in {"Content-Length": str(len(text)), **headers}.items():
                     self.send_header(name, value)
-                # Who has broken off the call reads no answer.
+                # A client that has aborted the call reads no answer.
                 with suppress(ConnectionError):
                     self.end_headers()
                     self.wfile.write(text.encode())
@@ -86,5 +86,5 @@ class ScriptedService(unittest.TestCase):
         return [headers["Idempotency-Key"] for _, headers, _ in self.asked]
 
     def sent(self) -> list[dict[str, Any]]:
-        """The JSON of what was asked."""
+        """The JSON bodies of the requests."""
         return [json.loads(body or b"{}") for _, _, body in self.asked]

@@ -1,4 +1,4 @@
-"""Owns what the tests run against: a daemon, a proxy that fails when it is told to, and what only their parent does."""
+"""Environment of the tests: a daemon, a proxy with faults on request, and actions that only the parent process can do."""
 
 import json
 import os
@@ -13,17 +13,17 @@ TLS_CERT = os.environ.get("ROOMD_TEST_TLS_CERT", "")
 
 
 def shaken() -> Roomd:
-    """By way of the proxy."""
+    """A service behind the proxy."""
     return Roomd(url=PROXY)
 
 
 def happens(times: int, fault: str | dict[str, int] | None) -> None:
-    """Lets this happen to the first so many requests that are asked for through the proxy."""
+    """Makes this fault happen to the next `times` requests through the proxy."""
     _do("happens", {"times": times, "fault": fault})
 
 
 def asked() -> list[dict[str, Any]]:
-    """What the proxy was asked since."""
+    """The requests to the proxy since the last `happens`."""
     return _do("asked")
 
 
@@ -33,7 +33,7 @@ def restart() -> None:
 
 
 def url() -> str:
-    """Where the daemon is now."""
+    """Current URL of the daemon."""
     return _do("url")
 
 

@@ -1,4 +1,4 @@
-"""The same for asyncio: what waits is a task, which can be cancelled."""
+"""The same for asyncio: waiting calls are tasks, which can be cancelled."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ class OfAsyncRooms(unittest.IsolatedAsyncioTestCase):
 
 
 class AsyncRoomTest(OfAsyncRooms):
-    async def test_is_created_listed_and_ended(self) -> None:
+    async def test_is_created_listed_and_destroyed(self) -> None:
         async with await self.roomd.rooms.create(labels={"team": "search"}) as room:
             self.assertEqual((await room.get())["labels"], {"team": "search"})
             self.assertIn(room.id, [each["room_id"] async for each in self.roomd.rooms.list()])
@@ -36,7 +36,7 @@ class AsyncRoomTest(OfAsyncRooms):
         await asyncio.gather(*(drive.write(f"/{index}", str(index)) for index in range(30)))
         self.assertEqual(len([each async for each in drive.list()]), 31)
 
-    async def test_has_agents_who_talk_and_meet(self) -> None:
+    async def test_has_agents_with_messages_and_barriers(self) -> None:
         room = await self.roomd.rooms.create("aio-talk")
         planner, worker = room.agent("planner"), room.agent("worker")
         await worker.subscribe([])
@@ -70,7 +70,7 @@ class AsyncRoomTest(OfAsyncRooms):
             message = await a.wait() or {}
             self.assertEqual(message["headers"], {"traceparent": message["payload"]})
 
-    async def test_tells_what_happens_in_it(self) -> None:
+    async def test_yields_its_events(self) -> None:
         room = await self.roomd.rooms.create("aio-told")
         writing = asyncio.create_task(room.drive.write("/x", "x"))
         seen = []
@@ -83,7 +83,7 @@ class AsyncRoomTest(OfAsyncRooms):
 
 
 class AsyncCancelTest(OfAsyncRooms):
-    async def test_of_a_task_ends_its_waiting_and_leaves_no_thread_stuck(self) -> None:
+    async def test_of_a_task_ends_its_wait_and_frees_its_thread(self) -> None:
         room = await self.roomd.rooms.create("aio-cancel")
         agents = [room.agent(f"a{index}") for index in range(MAX_WAITS)]
         waits = [asyncio.create_task(agent.wait()) for agent in agents]
@@ -98,7 +98,7 @@ class AsyncCancelTest(OfAsyncRooms):
         await asyncio.gather(*(room.get() for _ in range(MAX_WAITS)))
         self.assertLess(time.monotonic() - started, 20)
 
-    async def test_loses_no_message_whenever_it_comes(self) -> None:
+    async def test_loses_no_message_at_any_time(self) -> None:
         room = await self.roomd.rooms.create("aio-race")
         agent = room.agent("a")
         await agent.subscribe([])
@@ -132,7 +132,7 @@ class AsyncCancelTest(OfAsyncRooms):
             async with asyncio.timeout(0.2):
                 await room.agent("a").wait()
 
-    async def test_closing_ends_what_waits_and_all_threads(self) -> None:
+    async def test_closing_cancels_waiting_calls_and_ends_all_threads(self) -> None:
         roomd = AsyncRoomd()
         room = await roomd.rooms.create("aio-close")
         before = threading.active_count()

@@ -1,4 +1,4 @@
-"""What is told before anything is sent, what one method asks for by several calls, and what a lost answer means."""
+"""Errors before a request, methods with several calls, and lost answers."""
 
 import asyncio
 import json
@@ -32,13 +32,13 @@ GONE = problem(404, "room_not_found", False)
 
 
 class BeforeItIsSentTest(ScriptedService):
-    def test_a_path_that_leads_elsewhere_is_refused(self) -> None:
+    def test_a_path_with_dot_segments_is_rejected(self) -> None:
         drive = Drive(self.client, "a")
         for path in ("..", ".", "/../../rooms", "a/../b", "/a/.", "./a"):
             for act in (drive.read, lambda path: drive.write(path, b"x")):
                 with self.assertRaises(RoomdError) as refused:
                     act(path)
-                self.assertEqual(str(refused.exception), "The path may not have . or .. in it.")
+                self.assertEqual(str(refused.exception), "A path may not have . or .. in it.")
         for name in ("..", "."):
             with self.assertRaises(RoomdError):
                 self.client.call("room_get", room_id=name)
@@ -50,29 +50,29 @@ class BeforeItIsSentTest(ScriptedService):
             drive.read(path)
         self.assertEqual(self.asked[2][0], "/below/v1/rooms/a/drive/files/%252e%252e")
 
-    def test_a_key_that_is_none_is_refused_in_plain_words(self) -> None:
+    def test_an_api_key_with_invalid_characters_is_rejected_but_not_printed(self) -> None:
         for key in ("a\nb", "a b", "schlüssel", "a\x00"):
             with self.assertRaises(RoomdError) as refused:
                 Client(self.client.url, key)
-            self.assertIn("The API key may not have", str(refused.exception))
+            self.assertIn("The API key has invalid characters", str(refused.exception))
             self.assertNotIn(key, str(refused.exception))
         self.replies = [ok(ROOM)]
         with Roomd(self.client.url, " key-1\n") as roomd:
             roomd.client.call("room_get", room_id="a")
         self.assertEqual(self.asked[0][1]["Authorization"], "Bearer key-1")
 
-    def test_an_address_that_is_none_too(self) -> None:
+    def test_an_invalid_url_is_rejected(self) -> None:
         for url in ("http://a b", "http://a/b\nc", "http://a:99999", "ftp://a"):
             with self.assertRaises(RoomdError):
                 Client(url)
 
-    def test_a_header_that_is_none_is_told_at_once(self) -> None:
+    def test_an_invalid_header_raises_before_the_request(self) -> None:
         for options in ({"headers": {"X": "a\nb"}}, {"headers": {"a b": "x"}}, {"idempotency_key": "a\r\nb"}):
             with self.assertRaises(RoomdError):
                 self.client.call("room_create", options, room_id="a")
         self.assertEqual(self.asked, [])
 
-    def test_any_time_may_be_given(self) -> None:
+    def test_any_timeout_is_accepted(self) -> None:
         self.replies = [ok(ROOM)] * 2
         for timeout_ms in (float("inf"), 1e18):
             self.client.call("room_get", {"timeout_ms": timeout_ms}, room_id="a")
@@ -87,7 +87,7 @@ class BeforeItIsSentTest(ScriptedService):
 
 
 class BodyTest(ScriptedService):
-    def test_what_a_source_raises_is_raised(self) -> None:
+    def test_an_exception_of_the_source_is_raised_unchanged(self) -> None:
         for error in (OSError("of the source"), BrokenPipeError("of the source"), ValueError("of the source")):
 
             def source(error: Exception = error) -> Iterator[bytes]:
@@ -99,7 +99,7 @@ class BodyTest(ScriptedService):
                 self.client.upload("file_put", source(), room_id="a", path="x")
             self.assertIs(raised.exception, error)
 
-    def test_a_file_that_is_written_meanwhile_is_sent_as_long_as_it_was(self) -> None:
+    def test_a_growing_file_is_sent_at_its_initial_length(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
             file = Path(directory, "x")
             file.write_bytes(b"12345")
@@ -118,7 +118,7 @@ class BodyTest(ScriptedService):
 
 
 class RedirectTest(ScriptedService):
-    def test_says_where_it_leads_and_is_not_followed(self) -> None:
+    def test_is_reported_with_its_target_and_not_followed(self) -> None:
         self.replies = [(308, {"Location": "https://elsewhere.example/v1"}, "")]
         with self.assertRaises(ConnectionError) as led:
             self.client.call("room_get", room_id="a")
@@ -127,7 +127,7 @@ class RedirectTest(ScriptedService):
 
 
 class EventsTest(ScriptedService):
-    def test_from_now_on_lose_none_when_the_connection_breaks_before_the_first(self) -> None:
+    def test_from_now_on_are_complete_if_the_connection_breaks_before_the_first(self) -> None:
         end = {"event": "room.destroyed", "outcome": "success", "seq": 9}
         self.replies = [ok({"items": [{"seq": 7}], "next_cursor": None}), lines(), lines(end)]
         self.assertEqual([event["seq"] for event in Room(self.client, "a").events()], [9])
@@ -135,7 +135,7 @@ class EventsTest(ScriptedService):
 
 
 class EndingTest(ScriptedService):
-    def test_what_an_earlier_try_has_ended_is_ended(self) -> None:
+    def test_not_found_after_an_interrupted_attempt_is_success(self) -> None:
         self.replies = [BROKEN, GONE]
         Room(self.client, "a").destroy()
         self.replies = [BROKEN, problem(502, "unavailable", True, **{"Retry-After": "0"}), GONE]
@@ -144,7 +144,7 @@ class EndingTest(ScriptedService):
         Room(self.client, "a").destroy()
         self.assertEqual(self.methods, ["DELETE"] * 7)
 
-    def test_what_was_never_there_is_told(self) -> None:
+    def test_not_found_after_rejected_attempts_is_raised(self) -> None:
         refused: list[Reply] = [
             problem(429, "rate_limited", True, **{"Retry-After": "0"}),
             problem(503, "not_ready", True, **{"Retry-After": "0"}),
@@ -155,13 +155,13 @@ class EndingTest(ScriptedService):
             with self.assertRaises(NotFoundError):
                 self.client.call("room_destroy", None, room_id="a")
             self.replies = [*replies]
-            # That it has ended is what destroy() wants.
+            # destroy() accepts a missing room.
             Room(self.client, "a").destroy()
         self.replies = [BROKEN, GONE]
         with self.assertRaises(NotFoundError):
             Room(self.client, "a").get()
 
-    def test_what_nobody_was_asked_for_is_not_taken_for_ended(self) -> None:
+    def test_not_found_after_a_refused_connection_is_raised(self) -> None:
         self.replies = [GONE]
         connect = [ConnectionRefusedError("refused"), self.client._transport._new_way(10)]
         with (
@@ -171,7 +171,7 @@ class EndingTest(ScriptedService):
             self.client.call("room_destroy", None, room_id="a")
         self.assertEqual(self.methods, ["DELETE"])
 
-    def test_with_does_not_mind_that_it_was_ended_before(self) -> None:
+    def test_with_accepts_a_resource_that_has_already_ended(self) -> None:
         self.replies = [ok(ROOM), GONE]
         with Rooms(self.client).create("a"):
             pass
@@ -185,14 +185,14 @@ class EndingTest(ScriptedService):
         with self.assertRaises(RoomdError), Sandbox(self.client, "a", "b"):
             pass
 
-    def test_a_room_that_was_only_opened_is_left_as_it_is(self) -> None:
+    def test_an_opened_room_is_not_destroyed(self) -> None:
         with Rooms(self.client).open("a"):
             pass
         self.assertEqual(self.asked, [])
 
 
 class SeveralCallsTest(ScriptedService):
-    def test_each_has_a_key_of_its_own_which_is_the_same_the_next_time(self) -> None:
+    def test_each_has_a_separate_key_that_a_repetition_reuses(self) -> None:
         for _ in range(2):
             self.replies = [ok(sandbox("starting")), ok(RUNNING)]
             Room(self.client, "a").create_sandbox("b", idempotency_key="mine")
@@ -200,7 +200,7 @@ class SeveralCallsTest(ScriptedService):
         self.assertEqual(keys, ["mine-1", None] * 2)
         self.assertEqual(self.asked[0][2], self.asked[2][2])
 
-    def test_what_is_named_by_the_sdk_has_the_same_name_by_the_same_key(self) -> None:
+    def test_generated_names_are_the_same_for_the_same_key(self) -> None:
         self.replies = [ok(ROOM)] * 2 + [ok({})] * 2 + [ok({"messages": []})] * 3
         for _ in range(2):
             Rooms(self.client).create(idempotency_key="mine")
@@ -214,7 +214,7 @@ class SeveralCallsTest(ScriptedService):
         names = [each["message_id"] for body in bodies[5:] for each in json.loads(body)["messages"]]
         self.assertEqual((len(set(names)), names.count("own")), (5, 2))
 
-    def test_all_are_within_the_time(self) -> None:
+    def test_all_share_one_timeout(self) -> None:
         slow = problem(503, "not_ready", True, **{"Retry-After": "1"})
         self.replies = [slow] * 9
         started = time.monotonic()
@@ -232,7 +232,7 @@ class SlowStartTest(ScriptedService):
         self.replies = [*(ok(sandbox(state)) for state in states), *self.replies]
         Room(self.client, "a").create_sandbox("b", memory_mib=256, **options)
 
-    def test_is_waited_for(self) -> None:
+    def test_is_awaited(self) -> None:
         self.create("creating", "starting", "starting", "running")
         self.assertEqual(self.methods, ["POST", "GET", "GET", "GET"])
         self.assertEqual(self.asked[-1][0], "/below/v1/rooms/a/sandboxes/sbx_1?wait_ms=50000")
@@ -240,7 +240,7 @@ class SlowStartTest(ScriptedService):
         self.create("starting", "running", timeout_ms=20_000)
         self.assertLessEqual(int(self.asked[-1][0].partition("=")[2]), 20_000)
 
-    def test_that_fails_is_told(self) -> None:
+    def test_that_fails_raises(self) -> None:
         for state in ("failed", "destroyed"):
             with self.assertRaises(RoomdError) as failed:
                 self.create("starting", state)
@@ -249,11 +249,11 @@ class SlowStartTest(ScriptedService):
         with self.assertRaises(NotFoundError):
             self.create("starting")
 
-    def test_is_waited_for_within_the_time(self) -> None:
+    def test_is_awaited_within_the_timeout(self) -> None:
         with self.assertRaises(TimeoutError):
             self.create(*["starting"] * 1000, timeout_ms=300)
 
-    def test_is_waited_for_also_by_asyncio(self) -> None:
+    def test_is_awaited_by_asyncio(self) -> None:
         async def run() -> None:
             async with AsyncRoomd(self.client.url) as roomd:
                 await roomd.rooms.open("a").create_sandbox("b", memory_mib=256)
@@ -264,7 +264,7 @@ class SlowStartTest(ScriptedService):
 
 
 class OwnRoomTest(ScriptedService):
-    def test_lasts_an_hour_longer_than_its_sandbox_may(self) -> None:
+    def test_lives_an_hour_longer_than_its_sandbox(self) -> None:
         for lasting, ttl in ((60, 86_400), (100_000, 103_600), (31_536_000, 31_536_000), (None, 86_400)):
             self.asked.clear()
             self.replies = [ok(ROOM), ok(RUNNING), ok({})]
@@ -274,7 +274,7 @@ class OwnRoomTest(ScriptedService):
             self.assertEqual(self.sent()[0].get("ttl_seconds"), ttl)
             self.assertEqual(self.sent()[1].get("max_duration_seconds"), lasting)
 
-    def test_is_ended_with_what_came_of_it(self) -> None:
+    def test_is_destroyed_if_its_sandbox_fails(self) -> None:
         wrong = problem(422, "validation_failed", False)
         self.replies = [ok(ROOM), wrong, ok({})]
         with self.assertRaises(InvalidRequestError):
@@ -288,14 +288,14 @@ class OwnRoomTest(ScriptedService):
 
 
 class PartsTest(ScriptedService):
-    def test_no_bytes_are_read_of_nothing(self) -> None:
+    def test_an_empty_range_is_read_without_a_call(self) -> None:
         drive = Drive(self.client, "a")
         self.assertEqual(drive.read("x", length=0), b"")
         with drive.open("x", offset=5, length=0) as download:
             self.assertEqual((download.size, download.read()), (0, b""))
         self.assertEqual(self.asked, [])
 
-    def test_the_time_is_for_all_of_a_file_that_is_read_whole(self) -> None:
+    def test_the_timeout_covers_all_attempts_to_read_a_file(self) -> None:
         half = (200, {"Content-Type": "application/octet-stream", "Content-Length": "99"}, "x")
         self.replies = [half] * 9
         started = time.monotonic()

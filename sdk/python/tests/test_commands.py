@@ -41,7 +41,7 @@ class CommandsTest(unittest.TestCase):
     def setUp(self) -> None:
         happens(0, None)
 
-    def test_a_command_ends_with_what_it_did(self) -> None:
+    def test_a_command_ends_with_its_result(self) -> None:
         done = self.sandbox.exec("echo $FROM $MORE; echo wrong >&2; exit 3", env={"MORE": "ü"}, cwd="/tmp")
         self.assertEqual((done.exit_code, done.signal, done.timed_out), (3, None, False))
         self.assertEqual((done.stdout, done.stderr), ("sandbox ü\n", "wrong\n"))
@@ -61,7 +61,7 @@ class CommandsTest(unittest.TestCase):
         self.assertEqual(read_file("/root/tools/a.py"), "print(6 * 7)\n")
         self.assertEqual(read_file("/root/none"), "/root/none does not exist.")
 
-    def test_output_is_heard_as_it_comes(self) -> None:
+    def test_output_is_passed_on_as_it_arrives(self) -> None:
         heard: list[tuple[float, str]] = []
         line = "for i in 1 2 3; do printf 'ü%s' $i; sleep 0.3; done"
         done = self.sandbox.exec(line, on_stdout=lambda text: heard.append((time.monotonic(), text)))
@@ -69,7 +69,7 @@ class CommandsTest(unittest.TestCase):
         self.assertEqual("".join(text for _, text in heard), done.stdout)
         self.assertGreater(heard[-1][0] - heard[0][0], 0.4)
 
-    def test_a_command_is_written_to_followed_and_ended(self) -> None:
+    def test_a_command_gets_input_is_followed_and_ended(self) -> None:
         execution = self.sandbox.start("cat")
         execution.write("one\n")
         execution.write(b"two\n")
@@ -85,7 +85,7 @@ class CommandsTest(unittest.TestCase):
         asleep.kill()
         self.assertIsNotNone(asleep.wait().signal)
 
-    def test_a_command_runs_once_and_is_told_once_whatever_is_lost(self) -> None:
+    def test_a_command_runs_once_and_its_output_arrives_once_despite_faults(self) -> None:
         for fault in ("refused", "answer_lost"):
             happens(2, fault)
             self.assertEqual(self.sandbox.exec(f"echo x >> /tmp/{fault}; cat /tmp/{fault}").stdout, "x\n")
@@ -94,7 +94,7 @@ class CommandsTest(unittest.TestCase):
             happens(3, {"cutAfterBytes": at})
             self.assertEqual(execution.wait().stdout, "".join(f"{number}\n" for number in range(1, 201)))
 
-    def test_a_daemon_that_is_killed_meanwhile_is_waited_for(self) -> None:
+    def test_a_daemon_that_is_killed_is_awaited(self) -> None:
         results: list[CommandResult] = []
         line = "for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.5; done"
         running = threading.Thread(target=lambda: results.append(self.sandbox.exec(line)))
@@ -105,7 +105,7 @@ class CommandsTest(unittest.TestCase):
         [done] = results
         self.assertEqual((done.exit_code, done.stdout), (0, "".join(f"{number}\n" for number in range(1, 9))))
 
-    def test_cancelling_ends_the_waiting_and_the_command_where_that_is_wanted(self) -> None:
+    def test_cancelling_ends_the_wait_and_on_request_the_command(self) -> None:
         for kills in (False, True):
             cancel = Cancel()
             threading.Timer(0.7, cancel.cancel).start()
@@ -143,7 +143,7 @@ class CommandsTest(unittest.TestCase):
         with self.assertRaises(ProblemError):
             files.write("/proc/none", data)
 
-    def test_its_input_arrives_once_whatever_is_lost(self) -> None:
+    def test_its_input_arrives_once_despite_faults(self) -> None:
         execution = self.sandbox.start("sha256sum")
         data = os.urandom(2_500_000)
         happens(2, "answer_lost")
@@ -158,7 +158,7 @@ class CommandsTest(unittest.TestCase):
         self.assertTrue(terminal.token()["token"])
 
     def test_a_terminal_is_typed_into(self) -> None:
-        # The proxy knows no WebSockets.
+        # The proxy does not support WebSockets.
         with Roomd(url=url()) as direct:
             sandbox = direct.rooms.open(ROOM).sandbox("it")
             terminal = sandbox.open_terminal(command="read line; stty size; echo got $line")
@@ -178,7 +178,7 @@ class CommandsTest(unittest.TestCase):
                         shown = b""
                         async for part in attached.output():
                             shown += part
-                            # As it is echoed, and as cat says it.
+                            # Echoed by the terminal, and printed by cat.
                             if shown.count(b"typed") == 2:
                                 break
                     self.assertEqual((await terminal.end())["state"], "ended")
@@ -214,13 +214,13 @@ class CommandsTest(unittest.TestCase):
 
 
 class OwnRoomTest(unittest.TestCase):
-    def test_a_sandbox_alone_has_a_room_which_ends_with_it(self) -> None:
+    def test_a_single_sandbox_has_a_room_that_ends_with_it(self) -> None:
         with Sandbox.create(url=PROXY, memory_mib=256) as sandbox:
             self.assertEqual(sandbox.exec("echo alone").stdout, "alone\n")
         with shaken() as roomd, self.assertRaises(NotFoundError):
             roomd.rooms.open(sandbox.room_id).get()
 
-    def test_one_that_cannot_be_made_leaves_no_room(self) -> None:
+    def test_one_that_cannot_be_created_leaves_no_room(self) -> None:
         with shaken() as roomd:
             before = [each["room_id"] for each in roomd.rooms.list()]
             with self.assertRaises(InvalidRequestError):

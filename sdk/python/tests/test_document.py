@@ -1,4 +1,4 @@
-"""What the SDK has of the OpenAPI document, against what a daemon says and what is known of it by hand."""
+"""Operations and types of the SDK, compared with a daemon's OpenAPI document and with known types."""
 
 import types
 import typing
@@ -16,7 +16,7 @@ Hint = Any
 
 
 class OperationsTest(unittest.TestCase):
-    def test_are_all_that_the_service_has(self) -> None:
+    def test_match_those_of_the_service(self) -> None:
         with Roomd() as roomd:
             document: Any = roomd.client.call("openapi_get")
         told = {
@@ -27,7 +27,7 @@ class OperationsTest(unittest.TestCase):
         self.assertEqual({name: (each.method, each.path) for name, each in OPERATIONS.items()}, told)
         self.assertGreater(len(told), 100)
 
-    def test_can_all_be_asked_for(self) -> None:
+    def test_can_all_be_called(self) -> None:
         ways: dict[str, list[str]] = {"json": [], "text": [], "events": [], "bytes": [], "socket": []}
         for name, operation in OPERATIONS.items():
             fields = {word.strip("{}"): "x" for word in operation.path.split("/") if word.startswith("{")}
@@ -44,16 +44,16 @@ class OperationsTest(unittest.TestCase):
             typed = [get_args(get_type_hints(each)["name"])[0] for each in _overloads_of(kind)]
             self.assertEqual(typed, wanted)
 
-    def test_have_their_doors_in_both_clients(self) -> None:
+    def test_have_their_methods_in_both_clients(self) -> None:
         for name in ("call", "events", "download", "upload", "items"):
             self.assertTrue(hasattr(Client, name) and hasattr(AsyncClient, name), name)
 
-    def test_the_package_says_that_it_has_types(self) -> None:
+    def test_the_package_is_marked_as_typed(self) -> None:
         self.assertTrue(resources.files("roomd").joinpath("py.typed").is_file())
 
 
 def _overloads_of(protocol: type) -> list[Callable[..., Any]]:
-    """They have no function that does it, by which they are asked for."""
+    """The overloads of a protocol's `__call__`, which have no implementation to look them up by."""
 
     def named() -> None: ...
 
@@ -66,7 +66,7 @@ def _is(wanted: Hint) -> Callable[[Hint], bool]:
 
 
 def _words(*wanted: str) -> Callable[[Hint], bool]:
-    """Literals of which these are some."""
+    """Matches literals that include these."""
     return lambda hint: set(wanted) <= set(_literals(hint))
 
 
@@ -108,18 +108,18 @@ SHAPES: list[tuple[Any, str, Callable[[Hint], bool]]] = [
 
 
 class TypesTest(unittest.TestCase):
-    def test_are_what_the_service_answers(self) -> None:
+    def test_match_the_answers_of_the_service(self) -> None:
         for shape, field, is_right in SHAPES:
             hint = get_type_hints(shape, include_extras=True)[field]
             self.assertTrue(is_right(hint), f"{shape.__name__}.{field} is {hint}")
 
-    def test_of_streams_are_told_apart_by_their_type(self) -> None:
+    def test_of_streams_differ_in_their_type_field(self) -> None:
         events = get_args(schemas.ExecutionEvent)
         words = [get_type_hints(each)["type"] for each in events]
         self.assertIn(schemas.ExitEvent, events)
         self.assertEqual(len(set(map(str, words))), len(events))
 
-    def test_tell_what_must_be_there(self) -> None:
+    def test_distinguish_required_and_optional_fields(self) -> None:
         self.assertEqual(schemas.RoomCreateRequest.__required_keys__, frozenset({"room_id"}))
         self.assertIn("sandbox_id", schemas.Sandbox.__required_keys__)
         self.assertIn("topic", schemas.AgentSendRequest.__optional_keys__)

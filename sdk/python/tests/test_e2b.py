@@ -1,4 +1,4 @@
-"""The drop-in for E2B's SDK: the calls that it makes, and its errors, against a service that answers by a script."""
+"""The drop-in for E2B's SDK: its calls and its errors, against a scripted service."""
 
 import asyncio
 import unittest
@@ -51,7 +51,7 @@ class E2bTest(ScriptedService):
         self.assertEqual(self.sent()[1]["egress_allowlist"], ["a.example:443"])
         self.assertEqual(self.sent()[1]["lifecycle"], {"idle_after_seconds": 300, "on_idle": "hibernate"})
 
-    def test_a_command_is_a_result_or_raises_by_its_exit_code(self) -> None:
+    def test_a_command_returns_a_result_or_raises_for_its_exit_code(self) -> None:
         made = self.create()
         self.asked.clear()
         heard: list[str] = []
@@ -101,7 +101,7 @@ class E2bTest(ScriptedService):
         with self.assertRaises(e2b.InvalidArgumentException):
             made.files.list("/", depth=0)
 
-    def test_a_sandbox_is_asked_by_its_object_or_its_id(self) -> None:
+    def test_a_sandbox_is_called_by_its_object_or_its_id(self) -> None:
         made = self.create()
         found = [ok({"room_id": "a", "agent_id": "main"}), ok(RECORD), OWN_ROOM]
         self.replies = [ok(RECORD), *found, ok(RECORD)]
@@ -126,7 +126,7 @@ class E2bTest(ScriptedService):
         self.assertEqual(self.sent()[-1], {"port": 3000, "visibility": "public"})
         self.assertEqual(made.get_host(3000), "web-1.ports.example")
 
-    def test_pages_leave_out_what_has_ended_and_what_does_not_fit(self) -> None:
+    def test_pages_omit_ended_sandboxes_and_those_outside_the_filter(self) -> None:
         others = [{**RECORD, "state": "destroyed"}, {**RECORD, "labels": {}}, HIBERNATED]
         self.replies = [ok({"items": [RECORD, *others, RECORD], "next_cursor": None})]
         query = e2b.SandboxQuery(metadata={"team": "a"}, state=[e2b.SandboxState.RUNNING])

@@ -1,4 +1,4 @@
-"""A program that was written for E2B's Python SDK, with real guests: only its import is another."""
+"""A program that was written for E2B's Python SDK, with only its import changed, on real guests."""
 
 import asyncio
 import os
@@ -45,7 +45,7 @@ class E2bGuestTest(unittest.TestCase):
         with self.assertRaises(FileNotFoundException):
             self.sandbox.files.read("other.py")
 
-    def test_a_command_that_fails_or_is_late_raises(self) -> None:
+    def test_a_command_that_fails_or_times_out_raises(self) -> None:
         with self.assertRaises(CommandExitException) as raised:
             self.sandbox.commands.run("echo out; echo err >&2; exit 3")
         self.assertEqual((raised.exception.exit_code, raised.exception.stderr), (3, "err\n"))
@@ -94,7 +94,7 @@ class E2bGuestTest(unittest.TestCase):
         self.assertTrue(again.is_running())
         self.assertEqual(again.commands.run("echo awake").stdout, "awake\n")
 
-    def test_a_port_has_a_host_and_is_waited_for(self) -> None:
+    def test_a_port_has_a_host_and_is_awaited(self) -> None:
         self.sandbox.commands.run("python3 -m http.server 3000", background=True, timeout=0)
         self.sandbox.native.wait_for_port(3000)
         self.assertNotIn("://", self.sandbox.get_host(3000))

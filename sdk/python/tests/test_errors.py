@@ -1,4 +1,4 @@
-"""How calls fail: by what the service says, with all of it, or because it cannot be reached."""
+"""Errors of calls: problems of the service with all their data, and failed connections."""
 
 import builtins
 import copy
@@ -35,7 +35,7 @@ class ProblemTest(unittest.TestCase):
         self.roomd = Roomd()
         self.addCleanup(self.roomd.close)
 
-    def test_has_its_code_all_fields_that_are_wrong_and_what_to_do(self) -> None:
+    def test_has_its_code_and_all_invalid_fields(self) -> None:
         with self.assertRaises(InvalidRequestError) as refused:
             self.roomd.client.call("room_create", room_id="no name", ttl_seconds=-1)
         error = refused.exception
@@ -45,7 +45,7 @@ class ProblemTest(unittest.TestCase):
         self.assertIsInstance(error.details, dict)
         self.assertTrue(str(error).startswith(error.problem["detail"]))
 
-    def test_is_of_the_class_of_its_status(self) -> None:
+    def test_has_the_class_of_its_status(self) -> None:
         with self.assertRaises(NotFoundError) as missing:
             self.roomd.rooms.open("none").get()
         self.assertEqual(missing.exception.code, "room_not_found")
@@ -56,9 +56,9 @@ class ProblemTest(unittest.TestCase):
         with self.assertRaises(ProblemError):
             self.roomd.rooms.open("a/b").get()
 
-    def test_a_wrong_call_is_told_before_it_is_sent(self) -> None:
+    def test_an_invalid_call_raises_before_the_request(self) -> None:
         with self.assertRaises(TypeError):
-            self.roomd.client.call("room_get")  # type: ignore[call-overload] # it is what is tested
+            self.roomd.client.call("room_get")  # type: ignore[call-overload] # tested here
         with self.assertRaises(RoomdError):
             self.roomd.client.call("file_get", room_id="a", path="b")  # type: ignore[call-overload] # as above
         with self.assertRaises(RoomdError):
@@ -66,7 +66,7 @@ class ProblemTest(unittest.TestCase):
 
 
 class ProcessesTest(unittest.TestCase):
-    def test_errors_go_from_one_process_to_another(self) -> None:
+    def test_errors_can_be_pickled_and_copied(self) -> None:
         for status in (400, 401, 403, 404, 409, 410, 412, 429, 503):
             told: Any = {"status": status, "code": "a_code", "detail": "Wrong.", "hint": "Mend it.", "retryable": True}
             error = problem_error(told)
@@ -82,13 +82,13 @@ class ProcessesTest(unittest.TestCase):
 
 
 class UnreachableTest(unittest.TestCase):
-    def test_says_where_it_was_looked_for(self) -> None:
+    def test_names_the_url(self) -> None:
         with Roomd(url="http://127.0.0.1:9") as nowhere, self.assertRaises(ConnectionError) as failed:
             nowhere.client.call("health", {"timeout_ms": 300})
         self.assertIn("http://127.0.0.1:9", str(failed.exception))
         self.assertIsInstance(failed.exception, builtins.ConnectionError)
 
-    def test_the_time_of_the_caller_is_kept(self) -> None:
+    def test_the_timeout_of_the_caller_is_kept(self) -> None:
         with Roomd() as roomd, roomd.rooms.create("py-late") as room, self.assertRaises(TimeoutError) as late:
             room.agent("a").subscribe([])
             roomd.client.call("agent_wait", {"timeout_ms": 200}, room_id=room.id, agent_id="a", wait_ms=20_000)
@@ -96,9 +96,9 @@ class UnreachableTest(unittest.TestCase):
 
 
 class CancelTest(unittest.TestCase):
-    def test_breaks_off_also_what_is_not_connected_yet(self) -> None:
+    def test_aborts_a_pending_connection(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as server:
-            # It listens, and never says a word of TLS.
+            # The server listens, and never answers the TLS handshake.
             roomd = self.enterContext(Roomd(url=f"https://127.0.0.1:{server.getsockname()[1]}"))
             cancel = Cancel()
             threading.Timer(0.3, cancel.cancel).start()
@@ -109,12 +109,12 @@ class CancelTest(unittest.TestCase):
 
 
 class TlsTest(unittest.TestCase):
-    def test_a_certificate_that_is_not_known_is_not_trusted(self) -> None:
+    def test_an_unknown_certificate_is_not_trusted(self) -> None:
         with Roomd(url=TLS_URL) as roomd, self.assertRaises(ConnectionError) as failed:
             roomd.client.call("health", {"timeout_ms": 300})
         self.assertIn("ROOMD_CA_CERT", str(failed.exception))
 
-    def test_one_that_was_given_is(self) -> None:
+    def test_a_given_certificate_is_trusted(self) -> None:
         with open(TLS_CERT, encoding="utf-8") as file:
             ca = file.read()
         with Roomd(url=TLS_URL, ca=ca) as roomd:

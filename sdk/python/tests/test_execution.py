@@ -1,4 +1,4 @@
-"""How a command is begun, followed and ended, call by call. With real guests, test_commands does it."""
+"""Start, output and end of a command, call by call. test_commands covers them with real guests."""
 
 import asyncio
 import base64
@@ -26,7 +26,7 @@ SILENT: Reply = (200, {"Content-Type": "application/x-ndjson", "Content-Length":
 
 
 def silent(*events: dict[str, Any]) -> Reply:
-    """Nothing follows these, and it does not end."""
+    """A stream with these events that then stays open without data."""
     return (200, SILENT[1], lines(*events)[2])
 
 
@@ -39,7 +39,7 @@ class ExecTest(ScriptedService):
         self.replies = [ok({}), *replies]
         return self.sandbox.exec("true", **options)
 
-    def test_without_input_ends_it(self) -> None:
+    def test_without_input_closes_it(self) -> None:
         self.exec(lines(ended(1)))
         self.assertIs(self.sent()[0]["stdin_open"], False)
         self.asked.clear()
@@ -50,7 +50,7 @@ class ExecTest(ScriptedService):
         self.sandbox.start("cat")
         self.assertNotIn("stdin_open", self.sent()[0])
 
-    def test_goes_on_where_output_is_still_kept_and_says_so(self) -> None:
+    def test_continues_at_the_oldest_kept_output_and_reports_the_gap(self) -> None:
         done = self.exec(GONE, ok({"oldest_seq": 40}), lines(said(40, "x"), ended(41)))
         self.assertEqual((done.stdout, done.truncated, done.exit_code), ("x", True, 0))
         self.assertEqual(self.asked[-1][0].partition("?")[2], "after=39")
@@ -59,13 +59,13 @@ class ExecTest(ScriptedService):
         self.assertEqual((done.stdout, done.truncated), ("ab", True))
         self.assertFalse(self.exec(lines(ended(1))).truncated)
 
-    def test_does_not_ask_for_ever_for_what_is_gone(self) -> None:
+    def test_raises_if_output_stays_missing(self) -> None:
         with self.assertRaises(ProblemError):
             self.exec(GONE, ok({"oldest_seq": 9}), GONE, ok({"oldest_seq": 9}))
         with self.assertRaises(ProblemError):
             self.exec(GONE, GONE)
 
-    def test_keeps_as_much_as_is_wanted_and_tells_all(self) -> None:
+    def test_limits_the_result_but_not_the_callback(self) -> None:
         heard: list[str] = []
         reply = lines(said(1, "abc"), said(2, "def"), said(3, "xy", "stderr"), ended(4))
         done = self.exec(reply, max_output_bytes=4, on_stdout=heard.append)
@@ -76,7 +76,7 @@ class ExecTest(ScriptedService):
         with mock.patch("roomd.execution.MAX_OUTPUT_BYTES", 2):
             self.assertEqual(self.exec(reply).stdout, "ab")
 
-    def test_is_within_the_time_and_leaves_it_running(self) -> None:
+    def test_times_out_and_leaves_the_command_running(self) -> None:
         for reply in (SILENT, silent(said(1, "x"))):
             self.methods.clear()
             started = time.monotonic()
@@ -86,19 +86,19 @@ class ExecTest(ScriptedService):
             self.assertEqual(self.methods, ["POST", "GET"])
         self.assertEqual(self.exec(lines(ended(1)), wait_ms=float("inf")).exit_code, 0)
 
-    def test_only_the_time_that_was_given_is_that_of_the_command(self) -> None:
+    def test_only_a_given_timeout_is_reported_as_that_of_the_command(self) -> None:
         said = TimeoutError("The service has not answered in time.")
-        for timeout_ms, text in ((None, str(said)), (60_000, "The command c has not ended in time. It goes on.")):
+        for timeout_ms, text in ((None, str(said)), (60_000, "The command c has not ended in time and continues.")):
             with mock.patch.object(self.client, "events", side_effect=said), self.assertRaises(TimeoutError) as late:
                 self.sandbox.execution("c").wait(timeout_ms=timeout_ms)
             self.assertEqual(str(late.exception), text)
 
-    def test_a_consumer_may_take_its_time(self) -> None:
+    def test_a_slow_consumer_does_not_time_out(self) -> None:
         with mock.patch("roomd.stream.SILENT_SECONDS", 0.2):
             done = self.exec(lines(said(1, "x"), ended(2)), on_stdout=lambda _: time.sleep(0.5))
         self.assertEqual((done.stdout, len(self.asked)), ("x", 2))
 
-    def test_a_callback_that_raises_ends_the_stream_at_once(self) -> None:
+    def test_a_raising_callback_closes_the_stream_immediately(self) -> None:
         def hear(text: str) -> None:
             raise KeyError(text)
 
@@ -113,17 +113,17 @@ class ExecTest(ScriptedService):
             try:
                 self.exec(silent(said(1, "x")), on_stdout=hear)
             except KeyError:
-                # While the error is still there, with all that it knows.
+                # Closed while the exception still references the frames of the stream.
                 self.assertEqual([each.sock for each in left], [None])
             else:
-                self.fail("it was not raised")
+                self.fail("the exception was not raised")
 
-    def test_cancelling_the_start_ends_it_too_where_that_is_wanted(self) -> None:
+    def test_a_cancelled_start_ends_the_command_on_request(self) -> None:
         none = problem(404, "execution_not_found", False)
         stuck: Reply = (200, {"Content-Type": "application/json", "Content-Length": "99"}, "{")
         for kills in (True, False):
             self.methods.clear()
-            # It arrives later than the end that is asked for first.
+            # The start arrives after the first attempt to end it.
             self.replies = [stuck, none, ok({})]
             cancel = Cancel()
             threading.Timer(0.3, cancel.cancel).start()
@@ -132,7 +132,7 @@ class ExecTest(ScriptedService):
             self.assertEqual(self.methods, ["POST", "DELETE", "DELETE"] if kills else ["POST"])
         self.assertTrue(self.asked[1][0].endswith("/executions/mine"))
 
-    def test_of_asyncio_what_a_callback_raises_is_raised(self) -> None:
+    def test_of_asyncio_raises_the_exception_of_a_callback(self) -> None:
         def hear(text: str) -> None:
             raise KeyError(text)
 

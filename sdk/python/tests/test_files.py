@@ -1,4 +1,4 @@
-"""Files of a sandbox: what is asked of it, and directories to it and back, done by this machine in its place."""
+"""Files of a sandbox: calls, and copies of directories in both directions, with a local directory as the sandbox."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ from roomd.files import Files
 
 
 class Machine:
-    """A client of which one directory of this machine is the sandbox."""
+    """A client with a directory of this machine as its sandbox."""
 
     def __init__(self, directory: str) -> None:
         self.directory = Path(directory)
@@ -82,7 +82,7 @@ class FilesTest(unittest.TestCase):
         client: Any = self.machine
         self.files = Files(client, {"room_id": "a", "sandbox": "b"})
 
-    def test_a_file_is_one_call_with_what_was_given(self) -> None:
+    def test_a_write_is_one_call_with_the_given_options(self) -> None:
         self.files.write("/root/x", "told", owner="agent", overwrite=False)
         [(name, input)] = self.machine.asked
         self.assertEqual(name, "sandbox_file_put")
@@ -92,7 +92,7 @@ class FilesTest(unittest.TestCase):
         self.assertEqual(self.files.read("/root/x", offset=1, length=2), b"told")
         self.assertEqual(self.machine.asked[-1][1]["Range"], "bytes=1-2")
 
-    def test_what_is_not_there_does_not_exist(self) -> None:
+    def test_a_missing_file_does_not_exist(self) -> None:
         self.assertFalse(self.files.exists("/none"))
         self.assertFalse(self.files.delete("/none"))
         with self.assertRaises(NotFoundError):
@@ -101,12 +101,12 @@ class FilesTest(unittest.TestCase):
         self.assertTrue(self.files.exists("/x"))
         self.assertTrue(self.files.delete("/x"))
 
-    def test_a_path_that_is_not_absolute_is_refused(self) -> None:
+    def test_a_relative_path_is_rejected(self) -> None:
         with self.assertRaises(ValueError):
             self.files.read("x")
         self.assertEqual(self.machine.asked, [])
 
-    def test_a_directory_goes_there_and_comes_back_with_modes(self) -> None:
+    def test_a_directory_is_copied_in_both_directions_with_modes(self) -> None:
         local = Path(self.top) / "local"
         (local / "sub" / "empty").mkdir(parents=True)
         (local / "run.sh").write_text("#!/bin/sh\n")
@@ -122,7 +122,7 @@ class FilesTest(unittest.TestCase):
         self.assertEqual(os.readlink(back / "link"), "sub/data")
         self.assertTrue(all(input.get("owner") == "agent" for name, input in self.machine.asked if "put" in name))
 
-    def test_a_sandbox_names_no_place_outside_and_none_through_a_link(self) -> None:
+    def test_a_listing_leads_neither_outside_nor_through_a_link(self) -> None:
         back = Path(self.top) / "back"
         self.machine.listed = [{"path": "/work/../../evil", "type": "directory", "mode": "0755"}]
         with self.assertRaises(RoomdError):
@@ -138,7 +138,7 @@ class FilesTest(unittest.TestCase):
             self.files.download_dir("/work", back)
         self.assertFalse((Path(self.top) / "x").exists())
 
-    def test_no_link_is_made_or_replaced_behind_a_link_of_the_same_copy(self) -> None:
+    def test_no_link_is_created_or_replaced_behind_a_link_of_the_same_copy(self) -> None:
         back, outside = Path(self.top) / "back", Path(self.top) / "outside"
         outside.mkdir()
         (outside / "authorized_keys").write_text("mine")

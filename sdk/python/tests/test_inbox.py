@@ -1,4 +1,4 @@
-"""Where an agent is in its inbox: by what it waits for, by the service's word, and one waiting at a time."""
+"""Read positions in an inbox: one for each filter, set by the service, with one wait at a time."""
 
 import asyncio
 import threading
@@ -18,14 +18,14 @@ def page(seq: int, next_after: int) -> Any:
 
 
 class PlaceTest(ScriptedService):
-    def test_is_what_the_service_says(self) -> None:
+    def test_is_set_by_the_service(self) -> None:
         agent = Room(self.client, "a").agent("b")
-        # The second is one that comes again.
+        # The second message is redelivered.
         self.replies = [page(7, 7), page(3, 7), page(8, 8)]
         self.assertEqual([(agent.wait() or {}).get("seq") for _ in range(3)], [7, 3, 8])
         self.assertEqual([_after(path) for path, _, _ in self.asked], [None, "7", "7"])
 
-    def test_is_of_its_filter_alone(self) -> None:
+    def test_is_separate_for_each_filter(self) -> None:
         agent = Room(self.client, "a").agent("b")
         self.replies = [page(7, 7), page(3, 3), page(8, 8), page(4, 4), page(9, 9)]
         agent.wait(topic="x")
@@ -47,7 +47,7 @@ class WaitsTest(unittest.TestCase):
         self.roomd = Roomd()
         self.addCleanup(self.roomd.close)
 
-    def test_with_a_filter_lose_nothing(self) -> None:
+    def test_with_a_filter_lose_no_message(self) -> None:
         with self.roomd.rooms.create() as room:
             agent = room.agent("a")
             agent.subscribe([])
@@ -59,7 +59,7 @@ class WaitsTest(unittest.TestCase):
             self.assertIsNone(agent.wait(timeout_ms=0))
             self.assertIsNone(agent.wait(timeout_ms=0, source="from-2"))
 
-    def test_of_two_at_once_get_a_message_each(self) -> None:
+    def test_that_are_concurrent_get_a_message_each(self) -> None:
         with self.roomd.rooms.create() as room, ThreadPoolExecutor() as threads:
             room.agent("a").subscribe([])
             waits = [threads.submit(room.agent("a").wait, timeout_ms=20_000) for _ in range(4)]
@@ -67,7 +67,7 @@ class WaitsTest(unittest.TestCase):
                 room.send("a", number)
             self.assertEqual(sorted((each.result() or {})["payload"] for each in waits), [0, 1, 2, 3])
 
-    def test_that_come_after_another_keep_their_time_and_can_be_cancelled(self) -> None:
+    def test_behind_another_time_out_and_can_be_cancelled(self) -> None:
         with self.roomd.rooms.create() as room:
             agent, cancel, first = room.agent("a"), Cancel(), Cancel()
             agent.subscribe([])
@@ -91,7 +91,7 @@ class WaitsTest(unittest.TestCase):
 
 
 class AsyncWaitsTest(unittest.IsolatedAsyncioTestCase):
-    async def test_of_two_at_once_get_a_message_each(self) -> None:
+    async def test_that_are_concurrent_get_a_message_each(self) -> None:
         async with AsyncRoomd() as roomd, await roomd.rooms.create() as room:
             await room.agent("a").subscribe([])
             self.assertIs(room.agent("a"), room.agent("a"))
@@ -108,7 +108,7 @@ class AsyncWaitsTest(unittest.IsolatedAsyncioTestCase):
             with self.assertRaises(asyncio.CancelledError):
                 await last
 
-    async def test_a_room_that_was_only_opened_is_left_as_it_is(self) -> None:
+    async def test_an_opened_room_is_not_destroyed(self) -> None:
         async with AsyncRoomd() as roomd, await roomd.rooms.create() as room:
             async with roomd.rooms.open(room.id):
                 pass

@@ -1,4 +1,4 @@
-"""Lifetimes of sandboxes and time limits of commands, against a service that answers what a test tells it to."""
+"""Lifetimes of sandboxes and time limits of commands, against a scripted service."""
 
 from typing import Any
 
@@ -26,14 +26,14 @@ class LifetimesTest(ScriptedService):
         self.replies = [ok({"room_id": "a"}), ok(RECORD), *[ok(RECORD)] * 4]
         return Sandbox.create(url=self.client.url, api_key="key-1", **options)
 
-    def test_a_sandbox_of_its_own_hibernates_and_its_room_ends(self) -> None:
+    def test_a_single_sandbox_hibernates_and_its_room_ends(self) -> None:
         with self.create() as made:
             self.assertEqual((made.sandbox_id, made.state), ("sbx_1", "running"))
         self.assertEqual(self.sent()[0]["ttl_seconds"], 86_400)
         self.assertEqual(self.sent()[1]["lifecycle"], {"idle_after_seconds": 900, "on_idle": "hibernate"})
         self.assertEqual(self.methods[-1], "DELETE")
 
-    def test_one_whose_key_was_used_with_other_options_leaves_the_room_of_that_call(self) -> None:
+    def test_a_reused_key_leaves_the_room_of_the_earlier_call(self) -> None:
         self.replies = [ok({"room_id": "a"}), problem(409, "idempotency_key_reused", False)]
         with self.assertRaises(ProblemError):
             Sandbox.create(url=self.client.url, api_key="key-1", idempotency_key="k")
@@ -45,14 +45,14 @@ class LifetimesTest(ScriptedService):
             self.assertEqual([each["expires_in_seconds"] for each in self.sent()[-2:]], [91, 91])
             self.assertEqual(self.methods[-2:], ["PATCH", "PATCH"])
 
-    def test_one_that_exists_is_found_and_ended_with_its_room(self) -> None:
+    def test_an_existing_sandbox_is_found_and_ended_with_its_room(self) -> None:
         self.replies = [ok({"room_id": "a", "agent_id": "main"}), ok(RECORD), ok({"labels": {"roomd-sdk/own": "true"}})]
         found = Sandbox.connect("sbx_1", url=self.client.url, api_key="key-1")
         self.assertEqual(found.sandbox_id, "sbx_1")
         self.replies = [problem(404, "room_not_found", False)]
         found.destroy()
 
-    def test_one_that_a_fork_made_leaves_the_room_of_its_source(self) -> None:
+    def test_a_fork_leaves_the_room_of_its_source(self) -> None:
         copy = {**RECORD, "agent_id": "b"}
         self.replies = [ok({"room_id": "a", "agent_id": "b"}), ok(copy), ok({"labels": {"roomd-sdk/own": "true"}})]
         found = Sandbox.connect("sbx_2", url=self.client.url, api_key="key-1")
@@ -60,7 +60,7 @@ class LifetimesTest(ScriptedService):
         found.destroy()
         self.assertTrue(self.asked[-1][0].endswith("/v1/rooms/a/sandboxes/b"))
 
-    def test_they_are_listed_over_all_rooms(self) -> None:
+    def test_sandboxes_are_listed_over_all_rooms(self) -> None:
         self.replies = [ok({"items": [RECORD], "next_cursor": None})]
         found = list(Sandbox.list(label=("team", "a"), url=self.client.url, api_key="key-1"))
         self.assertEqual([each["sandbox_id"] for each in found], ["sbx_1"])
@@ -78,7 +78,7 @@ class LifetimesTest(ScriptedService):
         sandbox.start("true")
         self.assertEqual(self.sent()[0]["timeout_ms"], 0)
 
-    def test_a_fork_is_sandboxes_or_raises_with_those_that_were_made(self) -> None:
+    def test_a_fork_returns_sandboxes_or_raises_with_the_successful_ones(self) -> None:
         item = {"agent_id": "b", "sandbox": {**RECORD, "agent_id": "b"}, "problem": None}
         failed = {"agent_id": "c", "sandbox": None, "problem": {"code": "disk_full", "title": "", "detail": "Full."}}
         sandbox = Sandbox(self.client, "a", "main")
@@ -90,7 +90,7 @@ class LifetimesTest(ScriptedService):
         self.assertEqual([(each.agent_id, each.code) for each in raised.exception.problems], [("c", "disk_full")])
         self.assertEqual(str(raised.exception), "1 of 2 copies could not be made. c: Full.")
 
-    def test_a_server_is_waited_for_by_the_kernels_tables_alone(self) -> None:
+    def test_a_server_is_awaited_by_reading_the_kernels_tables_only(self) -> None:
         sandbox = Sandbox(self.client, "a", "main")
         none = problem(404, "path_not_found", False)
         self.replies = [text(CONNECTED), none, text(CONNECTED), text(LISTENS)]
@@ -107,7 +107,7 @@ class LifetimesTest(ScriptedService):
         self.replies = [ok({"type": "file"}), problem(404, "path_not_found", False)]
         self.assertEqual([sandbox.exists("/x"), sandbox.exists("/x")], [True, False])
 
-    def test_a_template_that_is_not_built_raises_with_the_last_lines(self) -> None:
+    def test_a_failed_build_raises_with_the_last_lines(self) -> None:
         said = {"seq": 1, "type": "stdout", "data_b64": "bm8gc3VjaCBob3N0Cg=="}
         build = {"template_id": "t", "build_id": "bld_1", "state": "failed", "failure": {"detail": "A step failed."}}
         self.replies = [ok(build), lines(said, {**END, "seq": 2}), ok(build)]

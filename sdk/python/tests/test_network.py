@@ -1,4 +1,4 @@
-"""A network that fails: what is asked for happens once, and is told once."""
+"""A failing network: calls take effect once, and events arrive once."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ class NetworkTest(unittest.TestCase):
         self.addCleanup(self.roomd.close)
         self.addCleanup(happens, 0, None)
 
-    def test_a_room_is_created_once_whatever_is_lost(self) -> None:
+    def test_a_room_is_created_once_despite_faults(self) -> None:
         for fault in ("refused", "answer_lost"):
             with self.subTest(fault):
                 happens(2, fault)
@@ -33,7 +33,7 @@ class NetworkTest(unittest.TestCase):
                 created = self.roomd.client.call("audit_list", room_id=room.id, event="room.created")
                 self.assertEqual(len(created["items"]), 1)
 
-    def test_a_message_is_sent_once(self) -> None:
+    def test_a_message_is_sent_once_despite_a_lost_answer(self) -> None:
         room = self.roomd.rooms.create("py-sent-once")
         room.agent("b").subscribe([])
         happens(1, "answer_lost")
@@ -42,7 +42,7 @@ class NetworkTest(unittest.TestCase):
         items = self.roomd.client.call("agent_wait", room_id=room.id)["items"]
         self.assertEqual([each["payload"] for each in items], ["hello"])
 
-    def test_a_file_is_whole_wherever_its_answer_was_cut(self) -> None:
+    def test_a_file_is_complete_despite_interrupted_answers(self) -> None:
         drive = self.roomd.rooms.create("py-whole").drive
         happens(1, "answer_lost")
         drive.write("/x", "12345")
@@ -51,12 +51,12 @@ class NetworkTest(unittest.TestCase):
             happens(1, {"cutAfterBytes": 3})
             self.assertEqual(read(), "12345")
             self.assertEqual(len(asked()), 2)
-        # What comes in parts is the reader's to go on with: it is told that it is not all.
+        # A streamed file is not resumed: the reader gets an error.
         happens(1, {"cutAfterBytes": 3})
         with self.assertRaises(ConnectionError), drive.open("/x") as download:
             download.read()
 
-    def test_a_download_that_was_cut_leaves_what_there_was(self) -> None:
+    def test_an_interrupted_download_keeps_the_previous_file(self) -> None:
         drive = self.roomd.rooms.create("py-cut-download").drive
         drive.write("/x", "12345")
         with tempfile.TemporaryDirectory() as directory:
@@ -71,33 +71,33 @@ class NetworkTest(unittest.TestCase):
             self.assertEqual((local.read_text(), os.listdir(directory)), ("12345", ["x"]))
             self.assertEqual(local.stat().st_mode & 0o777, 0o640)
 
-    def test_what_can_be_read_only_once_is_sent_once(self) -> None:
+    def test_a_body_that_can_be_read_only_once_is_sent_once(self) -> None:
         drive = self.roomd.rooms.create("py-one-try").drive
         happens(1, "answer_lost")
         with self.assertRaises(ConnectionError):
             drive.write("/x", iter([b"1", b"2"]))
         self.assertEqual(len(asked()), 1)
 
-    def test_a_key_that_was_given_is_kept(self) -> None:
+    def test_a_given_key_is_kept(self) -> None:
         happens(1, "refused")
         self.roomd.rooms.create("py-own-key", idempotency_key="mine")
         self.assertEqual({each["idempotencyKey"] for each in asked()}, {"mine"})
 
-    def test_a_refusal_that_does_not_pass_is_not_tried_again(self) -> None:
+    def test_a_permanent_error_is_not_retried(self) -> None:
         self.roomd.rooms.create("py-there")
         happens(0, None)
         with self.assertRaises(ConflictError):
             self.roomd.rooms.create("py-there")
         self.assertEqual(len(asked()), 1)
 
-    def test_an_answer_that_was_cut_is_asked_for_again(self) -> None:
+    def test_an_interrupted_answer_is_requested_again(self) -> None:
         self.roomd.rooms.create("py-cut-answer")
         for at in (0, 1, 40):
             happens(1, {"cutAfterBytes": at})
             self.assertEqual(self.roomd.rooms.open("py-cut-answer").get()["room_id"], "py-cut-answer")
             self.assertEqual(len(asked()), 2)
 
-    def test_a_stream_that_is_cut_at_any_byte_is_gone_on_with(self) -> None:
+    def test_a_stream_that_breaks_at_any_byte_is_resumed(self) -> None:
         room = self.roomd.rooms.create("py-cut")
         for index in range(4):
             room.drive.write(f"/{index}", "x")
@@ -115,9 +115,9 @@ class NetworkTest(unittest.TestCase):
 
 
 class KilledDaemonTest(unittest.TestCase):
-    """It comes back on another port: only the proxy finds it."""
+    """It restarts on another port: only the proxy finds it."""
 
-    def test_is_waited_for(self) -> None:
+    def test_is_awaited(self) -> None:
         with shaken() as roomd, ThreadPoolExecutor() as threads:
             room = roomd.rooms.create("py-back")
             agent = room.agent("a")
@@ -141,7 +141,7 @@ class KilledDaemonTest(unittest.TestCase):
 
 
 class AsyncNetworkTest(unittest.IsolatedAsyncioTestCase):
-    async def test_what_is_lost_is_asked_for_again_once(self) -> None:
+    async def test_a_call_with_lost_answers_takes_effect_once(self) -> None:
         self.addCleanup(happens, 0, None)
         async with AsyncRoomd(url=PROXY) as roomd:
             happens(2, "answer_lost")

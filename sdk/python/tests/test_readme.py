@@ -1,4 +1,4 @@
-"""The code of README.md runs as it stands. What needs guests is for test_commands."""
+"""The code of README.md runs unchanged. test_commands runs the blocks that need guests."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""Records: dicts with typed attributes, which have the fields of the OpenAPI document and are short to print."""
+"""Records: dicts with typed attributes, with the fields of the OpenAPI document and a short repr."""
 
 import copy
 import json
@@ -79,7 +79,7 @@ class RecordTest(unittest.TestCase):
 
 
 class AnswersTest(ScriptedService):
-    def test_calls_answer_with_records(self) -> None:
+    def test_calls_return_records(self) -> None:
         room, sandbox = Room(self.client, "a"), Sandbox(self.client, "a", "b")
         page = ok({"items": [MESSAGE], "next_after": 3})
         receipt = {"message_id": "m1", "state": "queued", "deliveries": []}

@@ -1,4 +1,4 @@
-"""A room: its drive, what its agents say, where they meet, and what is told of it."""
+"""A room: its drive, messages, barriers and events."""
 
 import os
 import tempfile
@@ -28,7 +28,7 @@ class OfRooms(unittest.TestCase):
 
 
 class RoomTest(OfRooms):
-    def test_is_created_found_listed_and_ended(self) -> None:
+    def test_is_created_found_listed_and_destroyed(self) -> None:
         with self.roomd.rooms.create(labels={"team": "search"}) as room:
             self.assertEqual(room.get()["labels"], {"team": "search"})
             self.assertIn(room.id, [each["room_id"] for each in self.roomd.rooms.list()])
@@ -41,7 +41,7 @@ class RoomTest(OfRooms):
         found = {each["room_id"] for each in self.roomd.client.items("room_list", limit=1)}
         self.assertLessEqual({"page-0", "page-1", "page-2"}, found)
 
-    def test_tells_what_happens_in_it(self) -> None:
+    def test_yields_its_events(self) -> None:
         room = self.roomd.rooms.create("py-told")
         seen: list[str] = []
         ended = Cancel()
@@ -60,7 +60,7 @@ class RoomTest(OfRooms):
         self.assertFalse(listening.is_alive())
         self.assertEqual([each for each in seen if each != "audit.followed"], ["room.created", "drive.written"])
 
-    def test_tells_its_end_last(self) -> None:
+    def test_yields_its_destruction_last(self) -> None:
         room = self.roomd.rooms.create("py-ended")
         with ThreadPoolExecutor() as threads:
             told = threads.submit(lambda: [event["event"] for event in room.events(after=0)])
@@ -69,7 +69,7 @@ class RoomTest(OfRooms):
 
 
 class DriveTest(OfRooms):
-    def test_files_go_both_ways_whole_and_in_parts(self) -> None:
+    def test_files_are_written_and_read_whole_and_in_parts(self) -> None:
         drive = self.roomd.rooms.create("py-files").drive
         data = os.urandom(300_000)
         path = "/a/b c/ü#?%.bin"
@@ -104,7 +104,7 @@ class DriveTest(OfRooms):
             drive.stat("/a")
         self.assertEqual(gone.exception.code, "path_not_found")
 
-    def test_files_of_this_machine_go_both_ways(self) -> None:
+    def test_local_files_are_uploaded_and_downloaded(self) -> None:
         drive = self.roomd.rooms.create("py-local").drive
         with tempfile.TemporaryDirectory() as directory:
             one, two = Path(directory, "one"), Path(directory, "two")
@@ -120,7 +120,7 @@ class DriveTest(OfRooms):
 
 
 class TalkTest(OfRooms):
-    def test_messages_topics_and_requests(self) -> None:
+    def test_messages_topics_and_requests_arrive(self) -> None:
         room = self.roomd.rooms.create("py-talk")
         planner, worker = room.agent("planner"), room.agent("worker")
         worker.subscribe(["build.*"])
@@ -143,7 +143,7 @@ class TalkTest(OfRooms):
         room.send(["planner", "worker"], "to both")
         self.assertEqual((next(iter(worker.messages(source="operator"))))["payload"], "to both")
 
-    def test_many_messages_go_at_a_time_all_or_none(self) -> None:
+    def test_a_batch_of_messages_is_sent_all_or_none(self) -> None:
         room = self.roomd.rooms.create("py-batch")
         planner, worker = room.agent("planner"), room.agent("worker")
         worker.subscribe(["build.*"])
@@ -164,7 +164,7 @@ class TalkTest(OfRooms):
         room.send_many([{"destination": "worker", "payload": "all"}])
         self.assertEqual((worker.wait() or {}).get("source"), "operator")
 
-    def test_many_messages_by_one_key_are_sent_once_also_by_another_process(self) -> None:
+    def test_a_batch_with_one_key_is_sent_once_across_processes(self) -> None:
         room = self.roomd.rooms.create("py-batch-once")
         room.agent("worker").subscribe([])
         sent = []
@@ -176,7 +176,7 @@ class TalkTest(OfRooms):
         heard = [room.agent("worker").wait(timeout_ms=0) for _ in range(3)]
         self.assertEqual([message and message["payload"] for message in heard], [1, 1, None])
 
-    def test_a_barrier_lets_all_pass_together_again_and_again(self) -> None:
+    def test_a_barrier_releases_all_agents_in_every_generation(self) -> None:
         room = self.roomd.rooms.create("py-together")
         agents = [room.agent(name) for name in "abc"]
         for generation in (1, 2, 3):
@@ -186,7 +186,7 @@ class TalkTest(OfRooms):
         with self.assertRaises(TimeoutError):
             agents[0].barrier("never", participants=["a", "b"], timeout_ms=100)
 
-    def test_many_wait_at_once_and_each_is_heard(self) -> None:
+    def test_many_agents_wait_concurrently_and_each_gets_its_message(self) -> None:
         room = self.roomd.rooms.create("py-many")
         names = [f"agent-{index}" for index in range(40)]
         for name in names:
@@ -199,7 +199,7 @@ class TalkTest(OfRooms):
 
 
 class CancelTest(OfRooms):
-    def test_breaks_off_what_waits_and_nothing_else(self) -> None:
+    def test_aborts_a_waiting_call_and_nothing_else(self) -> None:
         agent = self.roomd.rooms.create("py-cancel").agent("a")
         agent.subscribe([])
         cancel = Cancel()
@@ -217,5 +217,5 @@ def until(probe, seconds: float = 15) -> None:
     deadline = time.monotonic() + seconds
     while not probe():
         if time.monotonic() > deadline:
-            raise AssertionError(f"not so after {seconds} s")
+            raise AssertionError(f"condition not met after {seconds} s")
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Options and members of other sandbox SDKs, and unknown ones: Python refuses them and names the valid ones."""
+"""Options and members of other sandbox SDKs, and unknown ones: errors that name the valid ones."""
 
 import asyncio
 import inspect
@@ -27,14 +27,14 @@ class SpellingsTest(ScriptedService):
     def sandbox(self) -> Any:
         return Roomd(self.client.url, "key-1").rooms.open("a").sandbox("main")
 
-    def test_no_method_takes_an_option_that_it_does_not_know(self) -> None:
+    def test_every_method_rejects_unknown_options(self) -> None:
         found = dict(takers())
         self.assertGreater(len(found), 60)
         for name, method in found.items():
             with self.subTest(name), self.assertRaisesRegex(TypeError, r"has no option no_such_option\.$"):
                 method(no_such_option=1)
 
-    def test_options_by_other_names_say_the_right_one(self) -> None:
+    def test_options_by_other_names_are_errors_with_the_valid_name(self) -> None:
         made = self.sandbox()
         for method, option, there in (
             ("exec", "timeout", "timeout_ms, in ms"),
@@ -50,7 +50,7 @@ class SpellingsTest(ScriptedService):
                 Sandbox.create(**{option: 1})  # type: ignore[arg-type]
         self.assertEqual(self.asked, [])
 
-    def test_members_by_other_names_say_the_right_one(self) -> None:
+    def test_members_by_other_names_are_errors_with_the_valid_name(self) -> None:
         made = self.sandbox()
         for of, name, there in (
             (made, "commands", "exec(command)"),
@@ -65,7 +65,7 @@ class SpellingsTest(ScriptedService):
             self.assertIn(f"has no attribute '{name}': use {there}", str(raised.exception))
         self.assertFalse(hasattr(made, "no_such_thing"))
 
-    def test_of_asyncio_too(self) -> None:
+    def test_asyncio_rejects_them_too(self) -> None:
         async def run() -> None:
             async with roomd.AsyncRoomd(self.client.url, "key-1") as service:
                 made: Any = service.rooms.open("a").sandbox("main")
@@ -78,7 +78,7 @@ class SpellingsTest(ScriptedService):
 
         asyncio.run(run())
 
-    def test_one_name_is_no_list_of_its_letters(self) -> None:
+    def test_a_string_is_rejected_as_a_list_of_names(self) -> None:
         made = self.sandbox()
         for call in (
             lambda: made.fork("left"),
@@ -86,7 +86,7 @@ class SpellingsTest(ScriptedService):
             lambda: made.set_egress("pypi.org"),
             lambda: made.agent.subscribe("news"),
         ):
-            with self.assertRaisesRegex(TypeError, r"are a list of names, such as \["):
+            with self.assertRaisesRegex(TypeError, r"must be a list of names, such as \["):
                 call()
         self.assertEqual(self.asked, [])
 
@@ -95,7 +95,7 @@ class SpellingsTest(ScriptedService):
             self.sandbox().set_timeout(600)
         self.assertEqual(self.asked, [])
 
-    def test_what_is_printed_says_what_it_is(self) -> None:
+    def test_sandboxes_and_results_have_a_readable_repr(self) -> None:
         made = self.sandbox()
         self.assertEqual(repr(made), "Sandbox(room_id='a', agent_id='main')")
         self.replies = [ok({}), lines(out(1, "aGkK"), {"seq": 2, "type": "exit", "exit_code": 0, "signal": None,

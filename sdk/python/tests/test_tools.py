@@ -17,7 +17,7 @@ def ended(
 
 
 class DeclarationTest(unittest.TestCase):
-    """Frameworks make the schema of a tool of these, and nothing else."""
+    """Frameworks derive the schema of a tool from these alone."""
 
     def setUp(self) -> None:
         self.tools = sandbox_tools(object.__new__(Sandbox))
@@ -43,7 +43,7 @@ class AnswerTest(ScriptedService):
         self.sandbox = Sandbox(self.client, "a", "b")
         self.run, self.read_file, self.write_file = sandbox_tools(self.sandbox)
 
-    def test_a_command_answers_its_exit_code_and_output(self) -> None:
+    def test_a_command_returns_its_exit_code_and_output(self) -> None:
         for done, answer in (
             (ended(b"42\n"), "exit code 0\n42\n"),
             (ended(exit_code=3), "exit code 3\n"),
@@ -54,7 +54,7 @@ class AnswerTest(ScriptedService):
                 self.assertEqual(self.run("make"), answer)
             exec.assert_called_once_with("make", kill_on_cancel=True)
 
-    def test_a_long_answer_is_cut_in_its_middle(self) -> None:
+    def test_a_long_answer_is_shortened_in_its_middle(self) -> None:
         self.replies = [(200, {}, "a" * 20_000)]
         answer = self.read_file("/x")
         self.assertIn("\n… 3616 characters left out …\n", answer)
@@ -73,8 +73,8 @@ class AnswerTest(ScriptedService):
             problem(409, "is_a_directory", False),
         ]
         self.assertEqual(self.read_file("/x"), "/x does not exist.")
-        self.assertEqual(self.read_file("/x"), "/x was not read: is_a_directory.")
-        self.assertEqual(self.write_file("/x", "new"), "/x was not written: is_a_directory.")
+        self.assertEqual(self.read_file("/x"), "/x could not be read: is_a_directory.")
+        self.assertEqual(self.write_file("/x", "new"), "/x could not be written: is_a_directory.")
         self.assertIn("absolute", self.read_file("x"))
 
     def test_a_sandbox_that_has_ended_is_an_exception(self) -> None:

@@ -1,4 +1,4 @@
-"""What the SDK takes for an event of the service."""
+"""Verification of webhooks: signed events are returned, all other requests are rejected."""
 
 import base64
 import hashlib
@@ -23,15 +23,15 @@ def sent(key: bytes, at: float | None = None) -> dict[str, str]:
 
 
 class WebhookTest(unittest.TestCase):
-    def test_what_is_signed_is_given(self) -> None:
+    def test_a_signed_event_is_returned(self) -> None:
         self.assertEqual(verify_webhook(BODY, sent(KEY), SECRET)["type"], "room.created")
         self.assertEqual(verify_webhook(BODY.decode(), sent(KEY), SECRET)["type"], "room.created")
 
-    def test_while_the_secret_is_rotated_it_is_signed_twice(self) -> None:
+    def test_one_of_two_signatures_suffices_during_a_rotation(self) -> None:
         both = f"{sent(OTHER)['webhook-signature']} {sent(KEY)['webhook-signature']} v2,x"
         self.assertEqual(verify_webhook(BODY, {**sent(KEY), "webhook-signature": both}, SECRET)["type"], "room.created")
 
-    def test_a_known_signature_of_the_standard(self) -> None:
+    def test_a_known_signature_of_the_standard_is_accepted(self) -> None:
         secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
         headers = {
             "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
@@ -41,7 +41,7 @@ class WebhookTest(unittest.TestCase):
         with unittest.mock.patch("time.time", lambda: 1614265330.0):
             self.assertEqual(verify_webhook('{"test": 2432232314}', headers, secret), {"test": 2432232314})
 
-    def test_all_else_is_refused(self) -> None:
+    def test_all_other_requests_are_rejected(self) -> None:
         for body, headers in [
             (BODY, sent(OTHER)),
             (BODY.replace(b"room", b"Room"), sent(KEY)),
@@ -54,7 +54,7 @@ class WebhookTest(unittest.TestCase):
             with self.assertRaises(WebhookError):
                 verify_webhook(body, headers, SECRET)
 
-    def test_a_secret_that_is_none_is_told_whatever_was_signed_with_it(self) -> None:
+    def test_an_invalid_secret_is_rejected_for_any_signature(self) -> None:
         short = KEY[:15]
         none = [(text, b"") for text in ("", "whsec_", "!!!", "whsec_!!!", "whsec_abc", "whsec_schlüssel")]
         for secret, key in [*none, (base64.b64encode(short).decode(), short), (f"{SECRET}!", KEY)]:

@@ -1,4 +1,4 @@
-"""A WebSocket, frame by frame, and how a terminal that cannot be attached to says so."""
+"""A WebSocket, frame by frame, and the error of a terminal that cannot be attached to."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ from roomd.websocket import BINARY, TEXT, WebSocket
 
 
 def frame(first: int, payload: bytes) -> bytes:
-    """As a server sends it: not masked."""
+    """A frame of a server: not masked."""
     size = len(payload)
     if size < 126:
         return bytes([first, size]) + payload
@@ -34,7 +34,7 @@ class WebSocketTest(unittest.TestCase):
             self.addCleanup(end)
 
     def sent(self) -> tuple[int, bytes]:
-        """What the client has sent, unmasked."""
+        """The next frame of the client, unmasked."""
         read = self.far.makefile("rb")
         self.addCleanup(read.close)
         first, second = read.read(2)
@@ -45,7 +45,7 @@ class WebSocketTest(unittest.TestCase):
         mask = read.read(4)
         return first, bytes(byte ^ mask[index % 4] for index, byte in enumerate(read.read(size)))
 
-    def test_messages_of_every_size_go_both_ways(self) -> None:
+    def test_messages_of_every_size_are_sent_and_received(self) -> None:
         self.assertEqual(self.near.receive(), (BINARY, b"early"))
         for size in (0, 1, 125, 126, 65_535, 65_536, 300_000):
             data = os.urandom(size)
@@ -58,14 +58,14 @@ class WebSocketTest(unittest.TestCase):
             self.assertEqual(self.near.receive(), (TEXT, data))
             sending.join()
 
-    def test_parts_are_one_message_and_pings_between_them_are_answered(self) -> None:
+    def test_fragments_are_one_message_and_pings_between_them_are_answered(self) -> None:
         self.near.receive()
         parts = ((0x02, b"a"), (0x89, b"ping"), (0x00, b"b"), (0x8A, b""), (0x80, b"c"))
         self.far.sendall(b"".join(frame(*part) for part in parts))
         self.assertEqual(self.near.receive(), (BINARY, b"abc"))
         self.assertEqual(self.sent(), (0x8A, b"ping"))
 
-    def test_an_end_is_told_from_a_break(self) -> None:
+    def test_a_close_frame_ends_it_and_a_lost_connection_raises(self) -> None:
         self.near.receive()
         self.far.sendall(frame(0x88, b"\x03\xe8bye"))
         self.assertIsNone(self.near.receive())
@@ -75,13 +75,13 @@ class WebSocketTest(unittest.TestCase):
         with self.assertRaises(ConnectionError):
             self.near.receive()
 
-    def test_that_somebody_else_has_ended_it_is_told(self) -> None:
+    def test_a_close_frame_with_a_reason_raises(self) -> None:
         self.near.receive()
-        self.far.sendall(frame(0x88, b"\x0f\xa1taken_over: somebody attached"))
-        with self.assertRaisesRegex(ConnectionError, "The terminal was left: taken_over: somebody attached."):
+        self.far.sendall(frame(0x88, b"\x0f\xa1taken_over: another client attached"))
+        with self.assertRaisesRegex(ConnectionError, "The terminal was left: taken_over: another client attached."):
             self.near.receive()
 
-    def test_what_waits_can_be_cancelled(self) -> None:
+    def test_a_waiting_receive_can_be_cancelled(self) -> None:
         self.near.receive()
         cancel = Cancel()
         threading.Timer(0.2, cancel.cancel).start()
@@ -97,7 +97,7 @@ class CloseTest(unittest.TestCase):
         self.waits = threading.Event()
         for end in (self.near.close, self.far.close):
             self.addCleanup(end)
-        # Told as late as it can be; what is closed just before has to be noticed too.
+        # Signals as late as possible: a close just before the wait must be noticed too.
         self.enterContext(mock.patch("roomd.websocket.await_ready", self.await_ready))
 
     def await_ready(self, *args: Any) -> bool:
@@ -105,7 +105,7 @@ class CloseTest(unittest.TestCase):
         return await_ready(*args)
 
     def closed_under(self, act: Any) -> list[Any]:
-        """What came of it when the socket was closed by another thread."""
+        """Results of `act` when another thread closes the socket during its wait."""
         outcome: list[Any] = []
 
         def acts() -> None:
@@ -114,7 +114,7 @@ class CloseTest(unittest.TestCase):
             except ConnectionError as error:
                 outcome.append(error)
 
-        # Where nothing wakes it the tests end all the same.
+        # A daemon thread, so that the tests end even if nothing wakes it.
         acting = threading.Thread(target=acts, daemon=True)
         acting.start()
         self.assertTrue(self.waits.wait(10))
@@ -123,21 +123,21 @@ class CloseTest(unittest.TestCase):
         self.assertFalse(acting.is_alive())
         return outcome
 
-    def test_wakes_who_receives_and_the_other_side_hears_it(self) -> None:
+    def test_wakes_a_receiver_and_closes_the_connection(self) -> None:
         self.assertEqual(self.closed_under(self.near.receive), [None])
         self.assertEqual(self.far.recv(1), b"")
         self.assertEqual(self.near._wire.fileno(), -1)
         self.assertIsNone(self.near.receive())
         self.near.close()
 
-    def test_wakes_who_sends(self) -> None:
+    def test_wakes_a_sender(self) -> None:
         [error] = self.closed_under(lambda: self.near.send(BINARY, bytes(10_000_000)))
         self.assertIsInstance(error, ConnectionError)
         self.assertEqual(self.near._wire.fileno(), -1)
         with self.assertRaises(ConnectionError):
             self.near.send(BINARY, b"x")
 
-    def test_just_before_it_is_waited_for_is_noticed(self) -> None:
+    def test_just_before_the_wait_is_noticed(self) -> None:
         near: list[WebSocket] = []
 
         class ClosedMeanwhile(socket.socket):
@@ -168,7 +168,7 @@ class CloseTest(unittest.TestCase):
 
 
 class AttachTest(unittest.TestCase):
-    def test_to_what_is_not_there_is_refused(self) -> None:
+    def test_to_a_missing_sandbox_raises(self) -> None:
         with Roomd() as roomd, roomd.rooms.create() as room:
             with self.assertRaises(NotFoundError):
                 room.sandbox("none").terminal("ter_none").attach()

@@ -44,7 +44,7 @@ class MessageOptions(TypedDict, total=False):
     message_id: str
     """Id of the message, unique in the room: the same id is sent once."""
     headers: Mapping[str, str]
-    """Metadata beside the payload, such as a trace context."""
+    """Metadata in addition to the payload, such as a trace context."""
     ack_required: bool
     """Whether it is redelivered until the recipient acknowledges it."""
     ttl_ms: int
@@ -81,7 +81,7 @@ class Agent:
         """Name of the agent, unique in the room."""
         self._client = client
         self._room = room
-        # Up to where the inbox was read, by what was waited for: one filter says nothing of what another leaves out.
+        # Read position in the inbox by filter: one filter's position does not cover messages that only another matches.
         self._places: dict[_Wanted, int] = {}
         # Concurrent waits would get the same message.
         self._turn = threading.Lock()
@@ -96,7 +96,7 @@ class Agent:
         It costs the service a fraction of separate calls. Returns once they are stored durably.
         """
         if (key := options.get("idempotency_key")) is not None:
-            # The same key is the same call also from another process: its messages have the same names.
+            # The same key means the same call, also from another process: its messages get the same ids.
             messages = [{"message_id": f"sdk-{digest_of(key)}-{index}", **each} for index, each in enumerate(messages)]
         wanted = [self._outgoing(**message) for message in messages]
         sent = self._client.call("message_send_many", options, room_id=self._room, messages=wanted)
@@ -120,7 +120,7 @@ class Agent:
         deadline = deadline_of(timeout_ms)
         while True:
             try:
-                # The same message again: nothing is sent twice.
+                # A retry has the same message id: nothing is sent twice.
                 wanted = {**message, "wait_reply": True, "timeout_ms": max(1, _wait_ms(deadline))}
                 reply = self._client.call("agent_send", _until(deadline), **wanted).get("reply")
                 if reply is not None:
@@ -137,7 +137,7 @@ class Agent:
         """Waits for the next unread message. The messages returned before count as read.
 
         Returns None if none arrives within `wait_ms`, 5 minutes by default; `timeout_ms` is an alias. Each filter has a
-        read position of its own: messages read with one filter stay unread for the others. Concurrent waits are served
+        separate read position: messages read with one filter stay unread for the others. Concurrent waits are served
         in turn.
         """
         timeout_ms = timeout_ms if wait_ms is None else wait_ms
@@ -189,7 +189,7 @@ class Agent:
         names = None if participants is None else list(participants)
         arrival: dict[str, Any] = given(parties=parties, participants=names)
         arrival.update(room_id=self._room, barrier_id=id, agent_id=self.id)
-        # Which generation this is, so that its release is not missed between two calls.
+        # Learn the generation first, so that a release between two calls is not missed.
         standing = self._client.call("barrier_arrive", _until(deadline), **arrival, timeout_ms=0)
         arrival["generation"] = standing["generation"]
         while standing["state"] != "released":
@@ -201,7 +201,7 @@ class Agent:
                 if error.code != "barrier_timeout":
                     raise
             if standing["state"] != "released" and time.monotonic() >= deadline:
-                raise TimeoutError(f"Not all have come to {id} within {timeout_ms:g} ms.")
+                raise TimeoutError(f"Not all agents have arrived at {id} within {timeout_ms:g} ms.")
         return BarrierArriveResult(standing)
 
     def next(self, deadline: float, filter: Filter) -> AgentWaitResult | None:
@@ -219,7 +219,7 @@ class Agent:
 
     def took(self, found: AgentWaitResult, filter: Filter) -> None:
         """Counts the message of a page as read."""
-        # A message that comes again has an older seq than the place.
+        # A redelivered message has an older seq than the read position.
         self._places[_key_of(filter)] = found["next_after"]
 
     def _message(self, destination: Destination, payload: Any, options: MessageOptions) -> dict[str, Any]:
@@ -243,7 +243,7 @@ def _wait_ms(deadline: float) -> int:
 
 
 def _until(deadline: float) -> CallOptions:
-    """A call that waits on the service may take a little longer than the waiting."""
+    """Options of a call that waits on the service: its timeout exceeds the wait by `WAY_MS`."""
     return {"timeout_ms": max(0.0, deadline - time.monotonic()) * 1000 + WAY_MS}
 
 

@@ -291,7 +291,7 @@ class AsyncSandbox(Wrapped[Sandbox]):
         ca: str | None = None,
         **options: Unpack[SandboxOptions],
     ) -> "AsyncSandbox":
-        """Creates a sandbox in a room of its own, which ends with it; see `Sandbox.create`."""
+        """Creates a sandbox in a dedicated room, which ends with it; see `Sandbox.create`."""
         threads = Threads()
         try:
             plain = await threads.run(Sandbox.create, url=url, api_key=api_key, ca=ca, **options)
@@ -366,7 +366,7 @@ class AsyncSandbox(Wrapped[Sandbox]):
 
     @property
     def files(self) -> AsyncFiles:
-        """Files of its own disk."""
+        """Files of its disk."""
         return AsyncFiles(self._threads, self._plain.files)
 
     get = called(Sandbox.get)
@@ -437,7 +437,7 @@ class AsyncSandbox(Wrapped[Sandbox]):
         return AsyncTerminal(self._threads, self._plain.terminal(id))
 
     async def destroy(self, **options: Unpack[CallOptions]) -> None:
-        """Destroys it, and with a room of its own also the room and its drive."""
+        """Destroys it, and a dedicated room with its drive."""
         await self._threads.run(self._plain.destroy, **options)
         if self._owns_threads:
             self._is_ended = True
@@ -581,7 +581,7 @@ class AsyncRoomd:
 
 
 class _Ears:
-    """Has callbacks called by the loop that runs now, whichever thread tells them; what they raise ends the call."""
+    """Runs callbacks of any thread in the current event loop; an exception of a callback ends the call."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()

@@ -35,7 +35,7 @@ class Cancel:
         with self._lock:
             self._done.set()
             for each in self._sockets:
-                # Of the plain socket, also below TLS: whoever reads wakes up.
+                # Shuts down the plain socket, also below TLS: a blocked reader wakes up.
                 with suppress(OSError):
                     socket.socket.shutdown(each, socket.SHUT_RDWR)
 
@@ -51,7 +51,7 @@ class Cancel:
 
     @contextmanager
     def turn(self, lock: threading.Lock, seconds: float) -> Iterator[bool]:
-        """Acquires the lock when it is free; yields False if it is not within `seconds`."""
+        """Waits up to `seconds` for the lock, and yields whether it was acquired."""
         deadline = time.monotonic() + seconds
         while not (has := lock.acquire(timeout=max(0.0, min(LOOK_SECONDS, deadline - time.monotonic())))):
             self.check()
@@ -65,7 +65,7 @@ class Cancel:
 
     @contextmanager
     def breaking(self, each: socket.socket) -> Iterator[None]:
-        """Shuts the socket down if it is cancelled meanwhile."""
+        """Shuts the socket down if it is cancelled within the block."""
         with self._lock:
             self.check()
             self._sockets.add(each)
@@ -74,7 +74,7 @@ class Cancel:
         finally:
             with self._lock:
                 self._sockets.discard(each)
-            # What was broken off looks like an end, or like a fault.
+            # A socket that was shut down looks like an end of stream, or like a fault.
             self.check()
 
     def __enter__(self) -> "Cancel":
@@ -86,7 +86,7 @@ class Cancel:
 
 
 class _Calling(threading.local):
-    """Of each thread: what its calls are cancelled by, the innermost last."""
+    """Cancel objects of each thread, the innermost last."""
 
     def __init__(self) -> None:
         self.cancels = [Cancel()]

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 class _Stream(NamedTuple):
     place: str
-    """What names an event's place."""
+    """Field with the position of an event."""
     is_last: Callable[[Event], bool]
-    """Whether nothing follows an event. A stream that goes on ends with such a one, or was cut."""
+    """Whether nothing follows an event. A live stream that ends without such an event was interrupted."""
 
 
 def _is_exit(event: Event) -> bool:
@@ -46,7 +46,7 @@ _STREAMS = {
     "room_events": _Stream("seq", _is_end_of_room),
     "org_events": _Stream("cursor", lambda _: False),
     "sandbox_file_watch": _Stream("cursor", lambda _: False),
-    # Its lines have no place: a new connection begins with the whole state.
+    # Its lines have no position: a new connection starts with the whole state.
     "room_now": _Stream("cursor", lambda _: False),
 }
 StreamName: TypeAlias = Literal[
@@ -60,9 +60,9 @@ StreamName: TypeAlias = Literal[
 ]
 
 SILENT_SECONDS = 60.0
-"""How long a part of a file may take; the whole may take any time."""
+"""Timeout for a part of a file; the whole may take any time."""
 _ALSO_ANSWERS = {"health": (503,)}
-"""It tells as fully that it is not well."""
+"""Error statuses with a complete result: an unhealthy service returns its checks too."""
 _LOCAL = "http://127.0.0.1:8080"
 _KEY = re.compile(r"[\x21-\x7e]+")
 _GAP = re.compile(r"[\s\x00-\x20\x7f]")
@@ -127,7 +127,7 @@ class Client:
             raise RoomdError(f"{given} is not a URL such as {_LOCAL}.")
         key = (api_key or os.environ.get("ROOMD_API_KEY") or "").strip() or None
         if key is not None and not _KEY.fullmatch(key):
-            raise RoomdError("The API key may not have spaces, line breaks or letters that are not of ASCII in it.")
+            raise RoomdError("The API key has invalid characters: it must not have spaces, line breaks or non-ASCII letters.")
         self._transport = Transport(Connection(given.rstrip("/"), key, ca or _trusted(), usual_trace(traceparent)))
 
     @property
@@ -216,14 +216,14 @@ class Client:
 def _is_url(url: str) -> bool:
     try:
         parts = urlsplit(url)
-        # A port that is none raises.
+        # An invalid port raises ValueError.
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and not _GAP.search(url)
     except ValueError:
         return False
 
 
 def digest_of(key: str) -> str:
-    """A name for what is made by a key: the same one by the same key."""
+    """Name of a resource that a call with this idempotency key creates: the same for the same key."""
     return hashlib.sha256(key.encode()).hexdigest()[:32]
 
 
@@ -241,7 +241,7 @@ def _trusted() -> str | None:
 
 
 def _sent(name: str, input: dict[str, Any], body: FileBody | None = None, **headers: str) -> Sent:
-    """The parts of an input by where the operation wants them."""
+    """The request with each input field in the path, the query or the body, as the operation requires."""
     operation = OPERATIONS[name]
     fields = {key.rstrip("_"): value for key, value in input.items()}
     query, rest = {}, {}
@@ -268,9 +268,9 @@ def _path_of(operation: Operation, fields: dict[str, Any]) -> str:
             raise TypeError(f"{operation.method} {operation.path} needs {name}.")
         value = str(fields[name])
         if not {".", ".."}.isdisjoint(value.split("/")):
-            # Whoever resolves the URL would take it for another place.
-            raise RoomdError("The path may not have . or .. in it.")
-        # The rest of a path has slashes.
+            # URL resolution would lead to another path.
+            raise RoomdError("A path may not have . or .. in it.")
+        # Only the parameter `path` keeps its slashes.
         return quote(value.lstrip("/"), safe="/") if name == "path" else quote(value, safe="")
 
     return re.sub(r"\{(\w+)\}", part, operation.path)
@@ -280,7 +280,7 @@ def _json_of(answer: Answer, deadline: float) -> Any:
     try:
         return json.loads(answer.all(deadline), object_hook=Fields)
     except ValueError as error:
-        raise ConnectionError("What came is no answer of roomd.", "foreign") from error
+        raise ConnectionError("The answer cannot be parsed: it is not from roomd.", "foreign") from error
 
 
 def _text_of(answer: Answer, deadline: float) -> str:
@@ -293,7 +293,7 @@ def _bytes_of(answer: Answer, deadline: float) -> bytes:
 
 def _place_of(event: Event, name: str) -> Place | None:
     place = event.get(name)
-    # A terminal's bytes are counted: what comes next is behind them.
+    # Terminal output is addressed by bytes: the next position is behind this event's data.
     if name == "offset" and isinstance(place, int):
         return place + len(base64.b64decode(event.get("data_b64", "")))
     return place

@@ -87,13 +87,13 @@ class Drive:
         target = Path(local).resolve()
         with self.open(path, **options) as download:
             if target.exists() and not target.is_file():
-                # Such as a pipe: it cannot be replaced.
+                # A pipe, for example, cannot be replaced.
                 with target.open("wb") as file:
                     file.writelines(download)
                 return
             part = target.with_name(f".roomd-{secrets.token_hex(8)}")
             try:
-                # With the target's mode from the start: other users of this machine may read no more of it than before.
+                # Created with the target's mode: other users of this machine get no additional read access.
                 mode = target.stat().st_mode & 0o777 if target.exists() else 0o666
                 descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
                 with open(descriptor, "wb") as file:

@@ -53,7 +53,7 @@ class ProblemError(RoomdError):
         """The problem details of the response."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Between processes it would be made of its text.
+        # Pickle would otherwise rebuild it from its message.
         return type(self), (self.problem,)
 
     @property
@@ -136,7 +136,7 @@ class StreamError(RoomdError):
         self._event = dict(event)
         self.code: str = event["code"]
         """Stable error code."""
-        # Of an audit's stream nothing but the code is told.
+        # An error event of an audit stream has no field but the code.
         super().__init__(event.get("detail", f"The stream ended: {self.code}."))
         self.retryable: bool = event.get("retryable", self.code == "shutting_down")
         """Whether the stream may be resumed later."""

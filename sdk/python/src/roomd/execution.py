@@ -27,13 +27,13 @@ OutputHeard = Callable[[str], None]
 DEFAULT_COMMAND_MS = 600_000
 STDIN_PART_BYTES = 1024 * 1024
 MAX_OUTPUT_BYTES = 16 * 1024 * 1024
-"""Kept of each stream if nothing else is wanted."""
+"""Default limit of each stream in a result."""
 REPR_CHARACTERS = 1000
-"""Most characters of each stream in the `repr` of a result."""
+"""Limit of each stream in the `repr` of a result."""
 ENDING_MS = 30_000
-"""How long to try to end what nobody waits for any more."""
+"""How long to keep trying to end an abandoned command or room."""
 STARTING_SECONDS = 2.0
-"""A start that was broken off may arrive so much later."""
+"""Delay with which a cancelled start may still arrive."""
 
 
 class CommandOptions(CallOptions, total=False):
@@ -138,7 +138,7 @@ class Execution:
         self._client = client
         self._name = {**sandbox, "exec_id": id}
         self._writing = threading.Lock()
-        # Bytes of standard input so far; None where it has to be asked, as after a write that failed.
+        # Bytes of standard input so far; None if the service must be queried, as after a failed write.
         self._written: int | None = None
 
     @classmethod
@@ -158,14 +158,14 @@ class Execution:
         """
         stdin = options.get("stdin")
         key = options.get("idempotency_key")
-        # The same key is the same call also from another process: it has the same name.
+        # The same key means the same call, also from another process: it gets the same name.
         exec_id = options.get("exec_id") or f"sdk-{uuid.uuid4() if key is None else digest_of(key)}"
         wanted = given(
             **{key: options.get(key) for key in ("cwd", "env", "user", "output_to")},
             **({"command": command} if isinstance(command, str) else {"argv": list(command)}),
             **({"stdin": stdin} if isinstance(stdin, str) else {"stdin_b64": _base64(stdin)}),
             timeout_ms=_limit_of(options, 0),
-            # Who cannot write to it lets it end: what reads it would wait for ever.
+            # Closed if the caller cannot write: a command that reads it would wait forever.
             stdin_open=None if stdin_open or stdin is not None else False,
         )
         made = cls(client, sandbox, exec_id)
@@ -207,7 +207,7 @@ class Execution:
         return self._client.call("execution_get", options, **self._name)
 
     def output(self) -> Generator[OutputPart, None, None]:
-        """Yields its output, from the first that is kept, until it ends."""
+        """Yields its output until it ends, from the oldest that the service keeps."""
         with closing(self._told()) as told:
             for each in told:
                 if isinstance(each, OutputPart):
@@ -231,7 +231,7 @@ class Execution:
         streams = {"stdout": _Heard(on_stdout, most), "stderr": _Heard(on_stderr, most)}
         was_lost = False
         try:
-            # Whatever is raised here ends the stream at once.
+            # An exception in this block closes the stream immediately.
             with closing(self._told(timeout_ms)) as told:
                 for each in told:
                     if isinstance(each, OutputPart):
@@ -243,12 +243,12 @@ class Execution:
         except TimeoutError as error:
             if timeout_ms is None:
                 raise
-            raise TimeoutError(f"The command {self.id} has not ended in time. It goes on.") from error
+            raise TimeoutError(f"The command {self.id} has not ended in time and continues.") from error
         except BaseException as error:
             if kill_on_cancel and (isinstance(error, Cancelled) or not isinstance(error, RoomdError)):
                 self.abandon()
             raise
-        raise AssertionError("the end is told last")
+        raise AssertionError("the last event is the exit")
 
     def abandon(self, starting_seconds: float = 0) -> None:
         """Tries to end an abandoned command; errors are ignored.
@@ -256,7 +256,7 @@ class Execution:
         If it does not exist, retries for `starting_seconds`: its start may still be in transit.
         """
         deadline, pause = time.monotonic() + starting_seconds, 0.1
-        # Calls that what was cancelled does not reach.
+        # A new scope: the caller's cancellation does not stop these calls.
         with Cancel(), suppress(RoomdError):
             while True:
                 try:
@@ -299,7 +299,7 @@ class Execution:
             self._written = offset
 
     def _told(self, timeout_ms: float | None = None) -> Generator[OutputPart | ExitEvent | None, None, None]:
-        """Its output, and at last how it ended; None where some of it is not kept any more."""
+        """Yields its output and last its exit event; None if output is missing that the service no longer keeps."""
         calls = Calls({} if timeout_ms is None else {"timeout_ms": timeout_ms})
         after: int | None = None
         while True:
@@ -319,7 +319,7 @@ class Execution:
                     raise
                 oldest = self.get(**calls.next())["oldest_seq"] - 1
                 if after is not None and oldest <= after:
-                    # All that follows is kept, and is not told.
+                    # The service keeps all of the remaining output, and still does not return it.
                     raise
                 after = oldest
             yield None
@@ -338,7 +338,7 @@ def _waiting(options: CommandOptions) -> CallOptions:
 
 
 class _Heard:
-    """What comes of one stream: kept as far as it is wanted, and told as text of which no character is torn."""
+    """Output of one stream: stored up to a limit, and passed to a callback as text without split characters."""
 
     def __init__(self, told: OutputHeard | None, most_bytes: int) -> None:
         self.kept = bytearray()

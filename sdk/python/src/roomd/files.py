@@ -1,6 +1,6 @@
 """Files as a sandbox sees them: its disk and its mounts, served by the guest's agent in any image.
 
-Files for several agents belong on the drive of the room, which is /mnt/drive here too.
+Files for several agents belong on the drive of the room, which is mounted at /mnt/drive.
 """
 
 import os
@@ -117,10 +117,10 @@ class Files:
         links: list[tuple[Path, str]] = []
         for entry in self.list(path, recursive=True, **options):
             place = Path(os.path.normpath(top / entry["path"][above:]))
-            # The sandbox names what it likes.
+            # The sandbox is untrusted and may report any name.
             if "path_b64" in entry or top not in place.parents:
-                raise RoomdError(f"{entry['path']} has a name that cannot be used here.")
-            # An earlier copy may have made a link, and it may lead anywhere.
+                raise RoomdError(f"{entry['path']} has a name that is not UTF-8, or leads out of the target directory.")
+            # An earlier copy may have created a link, which may lead anywhere.
             _refuse_links(top, place if entry["type"] == "directory" else place.parent)
             if entry["type"] == "directory":
                 place.mkdir(parents=True, exist_ok=True)
@@ -132,9 +132,9 @@ class Files:
                 with self.open(entry["path"], **options) as download, place.open("wb") as file:
                     file.writelines(download)
                 place.chmod(int(entry["mode"], 8) & PERMISSIONS)
-        # Links come last, so that nothing is written through one.
+        # Links are created last, so that nothing is written through one.
         for place, target in links:
-            # The listing may have named a place behind one of these links.
+            # The listing may contain a path behind one of these links.
             _refuse_links(top, place.parent)
             with suppress(FileNotFoundError):
                 place.unlink()
@@ -197,7 +197,7 @@ class Files:
 
     def _at(self, path: str) -> dict[str, str]:
         if not path.startswith("/"):
-            raise ValueError(f"{path} is no absolute path, such as /root/{path}.")
+            raise ValueError(f"{path} is not an absolute path, such as /root/{path}.")
         return {**self._sandbox, "path": path}
 
 

@@ -1,4 +1,4 @@
-"""Waiting for a server in a sandbox, by the kernel's tables of sockets: read as files, so that any image will do."""
+"""Wait for a server in a sandbox: reads the kernel's socket tables as files, which works in any image."""
 
 from .cancel import current
 from .errors import NotFoundError
@@ -12,7 +12,7 @@ FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.2, 1.0
 
 
 def wait_until_listening(files: Files, port: int, calls: Calls) -> None:
-    """Returns once a socket listens on the port. Raises a TimeoutError when the time of the calls is over."""
+    """Returns once a socket listens on the port. Raises a TimeoutError once the time limit of the calls has expired."""
     pause = FIRST_PAUSE_SECONDS
     while not any(is_listening(_read(files, table, calls), port) for table in TABLES):
         left = calls.left_ms
@@ -21,7 +21,7 @@ def wait_until_listening(files: Files, port: int, calls: Calls) -> None:
 
 
 def is_listening(table: str, port: int) -> bool:
-    """Whether a line such as `  0: 0100007F:1F90 00000000:0000 0A …` has the port as local port, and the state."""
+    """Whether a line such as `  0: 0100007F:1F90 00000000:0000 0A …` has this local port, and the state LISTEN."""
     for line in table.splitlines():
         _, local, _, state, *_ = [*line.split(), "", "", "", ""]
         if state == LISTEN and local.endswith(f":{port:04X}"):
@@ -33,7 +33,7 @@ def _read(files: Files, table: str, calls: Calls) -> str:
     try:
         return files.read_text(table, **calls.next())
     except NotFoundError as error:
-        # A kernel without IPv6 has one table only.
+        # A kernel without IPv6 has only the first table.
         if error.code != "path_not_found":
             raise
         return ""

@@ -38,7 +38,7 @@ class Message(Record):
     size_bytes: int
     """Size of the content."""
     headers: dict[str, str]
-    """Metadata beside the content."""
+    """Metadata in addition to the content."""
     reply_to: str | None
     """Id of the request that it replies to."""
     ack_required: bool

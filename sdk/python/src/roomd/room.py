@@ -77,7 +77,7 @@ class Room:
     def events(self, *, after: int | None = None) -> Generator[AuditRecord, None, None]:
         """Yields audit records from now on, or those after the record with number `after`; 0 is the start of the room."""
         if after is None:
-            # Where now is has to be known before anything happens: a connection may be lost before the first event.
+            # Determine the current position first: the connection may break before the first event.
             newest = self._client.call("audit_list", None, room_id=self.id, limit=1)["items"]
             after = newest[0]["seq"] if newest else 0
         events: Any = self._client.events("room_events", room_id=self.id, after=after)

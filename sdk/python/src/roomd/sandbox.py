@@ -39,7 +39,7 @@ class SandboxOptions(CallOptions, total=False):
     egress: Sequence[str]
     """Destinations that it may connect to, such as "packages.example.com:443"; "*" is every public address."""
     labels: Mapping[str, str]
-    """Labels of your own, by which lists are filtered."""
+    """Your labels, which can filter lists."""
     idle_timeout_seconds: int
     """It is idle after this time without use; `lifecycle["on_idle"]` is the action then."""
     max_duration_seconds: int
@@ -51,22 +51,22 @@ class SandboxOptions(CallOptions, total=False):
 
 
 OWN_AGENT = "main"
-"""The agent of a sandbox that has its room to itself."""
+"""Agent of a sandbox with a dedicated room."""
 OWN_ROOM_LABEL = "roomd-sdk/own"
-"""Label of a room that was made for one sandbox and ends with it."""
+"""Label of a dedicated room, which ends with its sandbox."""
 ROOM_SECONDS = 86_400
 """Time to live of such a room, unless the sandbox lives longer."""
 IDLE_SECONDS = 900
-"""A sandbox that has its room to itself hibernates after so long without use."""
+"""Idle time after which a sandbox with a dedicated room hibernates."""
 LEAST_LIFETIME_MS = 1000
 SERVER_WAIT_MS = 60_000
 """Longest wait for a server, by default."""
 TTL_MORE_SECONDS = 3600
-"""How much longer a sandbox's own room lasts than it."""
+"""Lifetime of a dedicated room in addition to that of its sandbox."""
 MAX_TTL_SECONDS = 31_536_000
 STARTING = ("creating", "starting")
 STARTING_PAUSE_SECONDS = 0.25
-"""A service that has just restarted may answer without waiting."""
+"""Pause between polls: a service that has just restarted may respond without waiting."""
 OWN_FIELDS = ("memory_mib", "guest_cid", "env", "labels", "idle_timeout_seconds", "max_duration_seconds", "lifecycle")
 
 
@@ -93,8 +93,8 @@ class Sandbox:
         self._client = client
         self._name: SandboxName = {"room_id": room_id, "sandbox": agent_id}
         self.files = Files(client, self._name)
-        """Files of its own disk."""
-        # Whether its room ends with it, and its client.
+        """Files of its disk."""
+        # Whether its room ends with it, without its drive, and whether its client does.
         self._owns_room = False
         self._keeps_drive = False
         self._owns_client = False
@@ -113,7 +113,7 @@ class Sandbox:
         ttl_seconds: int | None = ROOM_SECONDS,
         **options: Unpack[SandboxOptions],
     ) -> "Sandbox":
-        """Creates a sandbox in a room of its own, which ends with it.
+        """Creates a sandbox in a dedicated room, which ends with it.
 
         By default it hibernates after 15 minutes without use and is woken by the next use, and the room is destroyed
         after 24 hours, or `ttl_seconds`; None is never. `keep` keeps the drive for a day after `destroy`.
@@ -125,7 +125,7 @@ class Sandbox:
             ttl_seconds = max(ROOM_SECONDS, min(lasting + TTL_MORE_SECONDS, MAX_TTL_SECONDS))
         if "lifecycle" not in options and "idle_timeout_seconds" not in options:
             options["lifecycle"] = {"idle_after_seconds": IDLE_SECONDS, "on_idle": "hibernate"}
-        # Known before the call: the room may be created and the answer lost.
+        # Chosen before the call: the room may be created although the response is lost.
         room_id = _room_name(options.get("idempotency_key"))
         labels = {**options.get("labels", {}), OWN_ROOM_LABEL: "true"}
         has_room = False
@@ -138,7 +138,7 @@ class Sandbox:
             is_of_earlier_call = isinstance(error, ProblemError) and error.code == "idempotency_key_reused"
             may_have_room = has_room or not (isinstance(error, ProblemError) or is_no_connection(error))
             if not is_of_earlier_call and may_have_room:
-                # A call that the cancellation does not reach.
+                # A new scope: the caller's cancellation does not stop this call.
                 with Cancel(), suppress(RoomdError):
                     client.call("room_destroy", {"wait_ms": ENDING_MS}, room_id=room_id, drive="delete")
             client.close()
@@ -158,7 +158,7 @@ class Sandbox:
             found = client.call("locate", None, id=id)
             room_id, agent_id = found["room_id"], found["agent_id"]
             if room_id is None or agent_id is None:
-                raise RoomdError(f"{id} is no sandbox.")
+                raise RoomdError(f"{id} is not a sandbox.")
             record = client.call("sandbox_get", None, room_id=room_id, sandbox=agent_id)
             room = client.call("room_get", None, room_id=room_id)
         except BaseException:
@@ -166,7 +166,7 @@ class Sandbox:
             raise
         made = cls(client, room_id, agent_id, record=record)
         made._owns_client = True
-        # A copy of it has the same room, which does not end with the copy.
+        # A fork of it is in the same room, which does not end with the fork.
         is_own = room["labels"].get(OWN_ROOM_LABEL) == "true" and agent_id == OWN_AGENT
         return made._owned(keep) if is_own else made
 
@@ -225,7 +225,7 @@ class Sandbox:
     @property
     def _known(self) -> SandboxRecord:
         if self._record is None:
-            raise RoomdError("Nothing is known of the sandbox yet: call get() first.")
+            raise RoomdError("The sandbox's record is not loaded yet: call get() first.")
         return self._record
 
     def _noted(self, record: SandboxRecord) -> SandboxRecord:
@@ -248,7 +248,7 @@ class Sandbox:
         return self._noted(self._client.call("sandbox_update", None, **self._name, **change))
 
     def set_timeout(self, ms: float, **options: Unpack[CallOptions]) -> None:
-        """Sets its end, and the end of its own room, to `ms` from now; a later call moves the end."""
+        """Sets its end, and the end of a dedicated room, to `ms` from now; a later call moves the end."""
         calls = Calls(options)
         if ms < LEAST_LIFETIME_MS:
             raise ValueError(f"set_timeout takes milliseconds, at least {LEAST_LIFETIME_MS}: {ms:g} s are {ms * 1000:g}.")
@@ -341,9 +341,9 @@ class Sandbox:
         wait: bool = False,
         **options: Unpack[CallOptions],
     ) -> ExposedPort:
-        """Makes a server in the sandbox reachable by URL; again for the same port: the same record.
+        """Makes a server in the sandbox reachable by URL; repeated calls for a port return the same record.
 
-        With `wait` it answers once the server listens, and raises TimeoutError after `wait_ms`, 60 s by default.
+        With `wait` it returns once the server listens, and raises TimeoutError after `wait_ms`, 60 s by default.
         """
         input = given(visibility=visibility)
         if not wait:
@@ -398,7 +398,7 @@ class Sandbox:
         return self._noted(self._client.call("sandbox_resume", options, **self._name))
 
     def destroy(self, **options: Unpack[CallOptions]) -> None:
-        """Destroys it, and with a room of its own also the room and its drive. A sandbox that has ended is no error."""
+        """Destroys it, and a dedicated room with its drive. A sandbox that has ended is no error."""
         try:
             with gone_is_done():
                 if self._owns_room:
@@ -424,7 +424,7 @@ def _server_wait(options: CallOptions) -> float:
 
 @contextmanager
 def gone_is_done() -> Iterator[None]:
-    """For ending what may have been ended before."""
+    """Ignores errors of a resource that has already ended."""
     try:
         yield
     except (NotFoundError, GoneError):
@@ -441,7 +441,7 @@ def create_room(client: Client, options: CallOptions, **wanted: Any) -> Room:
 
 
 def _room_name(key: str | None) -> str:
-    """The same key is the same call also from another process: it has the same names."""
+    """The same key means the same call, also from another process: the room gets the same name."""
     return f"sdk-{secrets.token_hex(6) if key is None else digest_of(key)}"
 
 
@@ -457,7 +457,7 @@ def _wanted(options: SandboxOptions) -> dict[str, Any]:
 
 
 def _await_start(client: Client, calls: Calls, record: SandboxRecord) -> SandboxRecord:
-    """Waits until it runs commands: the service answers before it does where a start takes long."""
+    """Waits until it runs commands: if the start takes long, the service responds earlier."""
     name: SandboxName = {"room_id": record["room_id"], "sandbox": record["sandbox_id"]}
     while record["state"] in STARTING:
         current().pause(STARTING_PAUSE_SECONDS)

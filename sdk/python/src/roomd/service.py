@@ -18,7 +18,7 @@ from .transport import CallOptions
 
 
 LAST_LINES = 20
-"""The end of a build's output that its error shows."""
+"""Lines from the end of a build's output that the error includes."""
 MAX_LAST_CHARACTERS = 16 * 1024
 
 
@@ -39,7 +39,7 @@ class Rooms:
         keep: bool = False,
         **options: Unpack[CallOptions],
     ) -> Room:
-        """Creates a room, by default with a name that is free; it is destroyed after `ttl_seconds`.
+        """Creates a room, with a generated name by default; it is destroyed after `ttl_seconds`.
 
         The end of its `with` destroys it, and deletes its drive unless `keep`.
         """

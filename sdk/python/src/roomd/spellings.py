@@ -1,4 +1,4 @@
-"""Names of options and members that do not exist: errors, with the alternative to each name of other sandbox SDKs.
+"""Errors for options and members that do not exist, with the alternative to each name of other sandbox SDKs.
 
 Only type checkers check `**options: Unpack[…]`. Python itself accepts any name there, and the option would have no effect.
 """
@@ -67,14 +67,14 @@ def strict(kind: type[T]) -> type[T]:
 
 
 def names_of(names: Any, what: str) -> list[str]:
-    """A list of names that a caller gave; one string, which would be taken for the list of its letters, is refused."""
+    """A list of names from a caller. Rejects a string, which would count as the list of its letters."""
     if isinstance(names, (str, bytes, int)):
-        raise TypeError(f"{what} are a list of names, such as {[names if isinstance(names, str) else 'left']!r}.")
+        raise TypeError(f"{what} must be a list of names, such as {[names if isinstance(names, str) else 'left']!r}.")
     return [*names]
 
 
 def _options_of(function: Callable[..., Any]) -> frozenset[str]:
-    """All keywords of a function whose last parameter is `**options: Unpack[…]`; else none."""
+    """All keywords of a function whose last parameter is `**options: Unpack[…]`, otherwise none."""
     parameters = inspect.signature(function).parameters.values()
     for options in (kind for each in parameters if each.kind is each.VAR_KEYWORD for kind in get_args(each.annotation)):
         return frozenset({*(each.name for each in parameters), *options.__optional_keys__, *options.__required_keys__})

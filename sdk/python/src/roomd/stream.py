@@ -1,6 +1,6 @@
-"""Owns streams of events: read line by line, and resumed after the last event when the connection breaks.
+"""Event streams: read line by line, and resumed after the last event when the connection breaks.
 
-A stream that was cut is never taken for one that has ended.
+An interrupted stream never counts as ended.
 """
 
 import json
@@ -14,11 +14,11 @@ from .errors import ConnectionError, ProblemError, RoomdError, StreamError, Time
 from .transport import Answer, is_moving, is_no_connection
 
 SILENT_SECONDS = 45.0
-"""The service sends something every 15 s."""
+"""Timeout without data: the service sends a ping every 15 s."""
 REOPEN_MS = 45_000.0
-"""How long an answer may take once the stream has begun. Before, it may take longer: a sandbox may have to resume."""
+"""Timeout for a response when a stream is resumed. The first may take longer: a sandbox may have to resume."""
 AWAY_SECONDS = 120.0
-"""How long to try again while nothing comes of it."""
+"""How long to retry without success."""
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.1, 2.0
 
 Event = dict[str, Any]
@@ -33,12 +33,13 @@ def follow(
     left_ms: Callable[[], float | None] = lambda: None,
     has_answered: Callable[[], bool] = lambda: True,
 ) -> Generator[Event, None, None]:
-    """All events but pings. Raises when the service says that it cannot go on, and after two minutes without it.
+    """Yields all events but pings. Raises if the service reports that the stream cannot continue, and after two minutes
+    without the service.
 
-    `open_after` asks for what comes after a place, within so many ms. None is from where the caller has said, and as
-    long as any call may take. `is_last` tells whether nothing follows an event, `may_end` whether the stream may end
-    without such a one. `left_ms` is the time that is left for all, and raises when it is over.
-    `has_answered` tells whether the service has ever responded: if not, `open_after` has retried as long as is of use.
+    `open_after` opens the stream after a position, within a time limit in ms; None is the caller's position, and the
+    time limit of any call. `is_last`: whether nothing follows an event. `may_end`: whether the stream may end without
+    such an event. `left_ms`: the remaining time in total; raises once it has expired. `has_answered`: whether the
+    service has ever responded; if not, `open_after` has retried as long as is of use.
     """
     last: Place | None = None
     open_ms: float | None = None
@@ -65,7 +66,7 @@ def follow(
                 return
         except RoomdError as error:
             if isinstance(error, TimeoutError) and open_ms is not None:
-                # Only this try was too late, unless the caller's time is over too.
+                # Only this attempt timed out, unless the caller's time limit has expired too.
                 left_ms()
             elif not _may_come_back(error) or (is_no_connection(error) and not has_answered()):
                 raise
@@ -75,7 +76,7 @@ def follow(
         now = time.monotonic()
         quiet_since = now if quiet_since is None else quiet_since
         if now - quiet_since > AWAY_SECONDS:
-            raise ConnectionError(f"The stream could not be gone on with for {AWAY_SECONDS:g} s.", "away") from wrong
+            raise ConnectionError(f"The stream could not be resumed for {AWAY_SECONDS:g} s.", "away") from wrong
         left = left_ms()
         current().pause(pause if left is None else min(pause, left / 1000))
         pause = min(pause * 2, MAX_PAUSE_SECONDS)
@@ -88,17 +89,17 @@ def _may_come_back(error: RoomdError) -> bool:
 
 
 def _events_of(answer: Answer, left_ms: Callable[[], float | None]) -> Generator[Event, None, None]:
-    """The events of one answer. Raises ConnectionError when it is cut, or nothing comes for too long."""
+    """Yields the events of one response. Raises ConnectionError if it is interrupted, or silent for too long."""
     rest = b""
 
     def seconds() -> float:
         left = left_ms()
         return SILENT_SECONDS if left is None else min(SILENT_SECONDS, left / 1000)
 
-    # Silence counts while it is read, and not while whoever asked does something with an event.
+    # The timeout applies to reads only, not to the time in which the consumer processes an event.
     with closing(answer.parts(seconds)) as parts:
         for part in parts:
-            # What was cut is asked for again.
+            # A truncated line is requested again.
             *lines, rest = (rest + part).split(b"\n")
             for line in lines:
                 if line:
@@ -109,4 +110,4 @@ def _event_of(line: bytes) -> Event:
     try:
         return json.loads(line)
     except ValueError as error:
-        raise ConnectionError("What came is no stream of roomd.", "foreign") from error
+        raise ConnectionError("The answer is not a stream of roomd.", "foreign") from error

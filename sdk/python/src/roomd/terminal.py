@@ -1,4 +1,4 @@
-"""A terminal of a sandbox: its output as it arrives, and input by a WebSocket."""
+"""A terminal of a sandbox: its output as it arrives, and input over a WebSocket."""
 
 import json
 from collections.abc import Generator, Iterator

@@ -1,4 +1,4 @@
-"""Owns how asyncio uses the SDK: each call runs in a thread, and cancelling its task breaks the call off."""
+"""Use of the SDK from asyncio: each call runs in a thread, and cancelling its task aborts the call."""
 
 import asyncio
 import contextvars
@@ -15,7 +15,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 MAX_THREADS = 256
-"""Calls that wait at the same time; they are idle meanwhile."""
+"""Limit of concurrent calls; a waiting thread is idle."""
 _END: Any = object()
 
 
@@ -28,9 +28,9 @@ class Threads:
         return await self._under(Cancel(), functools.partial(function, *args, **kwargs))
 
     async def iterate(self, make: Callable[[], Iterable[T]]) -> AsyncGenerator[T, None]:
-        """The items of what `make` returns; each is waited for in a thread, which is free between two of them."""
+        """Yields the items of the iterable from `make`; each is awaited in a thread, which is free between two items."""
         cancel = Cancel()
-        # One at a time: it is closed by another thread than the one that waits.
+        # One thread at a time: the thread that closes it is not the one that waits.
         lock = threading.Lock()
         iterator: Iterator[T] = iter(await self._under(cancel, make))
 
@@ -48,15 +48,15 @@ class Threads:
                 yield item
         finally:
             cancel.cancel()
-            # Nothing waits for it: it may be collected when no loop runs.
+            # Not awaited: the generator may be collected when no loop runs.
             try:
                 self._pool.submit(close)
             except RuntimeError:
-                # The pool has ended, and so has what ran in it.
+                # The pool is shut down, and its calls have ended.
                 close()
 
     def close(self) -> None:
-        """Breaks off what waits; what closes goes on to its end."""
+        """Aborts waiting calls; pending closes are completed."""
         self._pool.shutdown(wait=False)
         for each in list(self._running):
             each.cancel()
@@ -68,7 +68,7 @@ class Threads:
 
         self._running.add(cancel)
         try:
-            # In the thread too it is known what is continued.
+            # The thread continues the same trace.
             within = contextvars.copy_context()
             return await asyncio.get_running_loop().run_in_executor(self._pool, within.run, called)
         except asyncio.CancelledError:
@@ -87,7 +87,7 @@ class Wrapped(Generic[S]):
 
 
 class called(Generic[P, T]):
-    """A method that is awaited; it takes what the plain one takes."""
+    """An awaitable method with the parameters of the plain one."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], T]) -> None:
         self._method = method
@@ -111,7 +111,7 @@ class called(Generic[P, T]):
 
 
 class iterated(Generic[P, T]):
-    """A method whose items are iterated over with `async for`; it takes what the plain one takes."""
+    """A method for `async for` with the parameters of the plain one."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Iterable[T]]) -> None:
         self._method = method

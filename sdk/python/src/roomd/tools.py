@@ -1,6 +1,6 @@
 """Plain functions that frameworks take as tools of a model: run a command, read a file, write a file.
 
-They import no framework: name, type hints and docstring are what frameworks make a tool's schema of.
+They import no framework: frameworks derive the schema of a tool from name, type hints and docstring.
 """
 
 import signal
@@ -12,7 +12,7 @@ from .sandbox import Sandbox
 
 HEAD_CHARACTERS = 4096
 TAIL_CHARACTERS = 12_288
-"""Of one answer, which is read by a model: its beginning and its end."""
+"""Limits of an answer to a model: characters of its beginning and of its end."""
 TIMED_OUT = 124
 """Exit status of timeout(1) for a command that exceeded its time limit."""
 BY_SIGNAL = 128
@@ -28,7 +28,7 @@ def sandbox_tools(sandbox: Sandbox) -> list[Tool]:
     """
 
     def run(command: str) -> str:
-        """Run a shell command in a Debian virtual machine in which you are root. Answers its exit code and its output.
+        """Run a shell command in a Debian virtual machine in which you are root. Returns its exit code and output.
 
         Args:
             command: The command line.
@@ -47,10 +47,10 @@ def sandbox_tools(sandbox: Sandbox) -> list[Tool]:
         except NotFoundError:
             return f"{path} does not exist."
         except (RoomdError, ValueError) as error:
-            return f"{path} was not read: {error}"
+            return f"{path} could not be read: {error}"
 
     def write_file(path: str, content: str) -> str:
-        """Write a text file of the virtual machine. Missing directories are made.
+        """Write a text file of the virtual machine. Missing directories are created.
 
         Args:
             path: An absolute path.
@@ -59,7 +59,7 @@ def sandbox_tools(sandbox: Sandbox) -> list[Tool]:
         try:
             sandbox.files.write(path, content)
         except (RoomdError, ValueError) as error:
-            return f"{path} was not written: {error}"
+            return f"{path} could not be written: {error}"
         return f"{path} is written."
 
     return [run, read_file, write_file]

@@ -33,12 +33,12 @@ def continuing(place: TracePlace) -> Iterator[None]:
 
 
 def usual_trace(given: UsualTrace | None) -> UsualTrace | None:
-    """What was given, else what a command is told that a traced call has begun."""
+    """The given trace context, or TRACEPARENT, which commands of a traced call have."""
     return given or os.environ.get("TRACEPARENT")
 
 
 def traceparent_of(usual: UsualTrace | None) -> str | None:
-    """What a call continues: what it is within, else what is usual."""
+    """Trace context of a call: that of the enclosing `continuing`, or the client's default."""
     given = _WITHIN.get() or (usual() if callable(usual) else usual)
     return given if _is_valid(given) else None
 

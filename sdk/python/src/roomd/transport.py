@@ -1,6 +1,6 @@
-"""Owns the one way a call goes to the service, and the one policy by which it is tried again.
+"""Transport of calls to the service, and their retry policy.
 
-A POST has an Idempotency-Key, which it keeps while nobody knows whether it was carried out: nothing is done twice.
+A POST has an Idempotency-Key, which its retries keep while its outcome is unknown: nothing is done twice.
 """
 
 import http.client
@@ -61,42 +61,42 @@ class CallOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Connection:
-    """Where the service is, and how it is spoken to."""
+    """Address of the service, credentials and trust."""
 
     url: str
-    """Without a slash at its end."""
+    """Without a trailing slash."""
     key: str | None
     ca: str | None
     """Certificates to trust, as PEM, in place of the system's."""
     traceparent: UsualTrace | None = None
-    """Which trace calls continue where nothing else says it."""
+    """Default trace context of calls."""
 
 
 @dataclass(frozen=True)
 class Sent:
     method: str
     path: str
-    """With its query."""
+    """Including the query."""
     headers: Mapping[str, str] = field(default_factory=dict)
     body: FileBody | None = None
     answers: tuple[int, ...] = ()
-    """Statuses that are as good an answer as a success."""
+    """Error statuses whose response counts as a success."""
 
 
 Known = Literal["lost", "running", "turned_away", "refused"]
-"""What is known of a try that failed: nothing; that an earlier one is still carried out; that this one was not looked
-at; that nothing was done, and that this answer is kept under its key."""
+"""Knowledge about a failed attempt: none; an earlier attempt is still in progress; this one was rejected before
+processing; nothing was done, and this answer is stored under its key."""
 
 
 @dataclass(frozen=True)
 class Failed:
     error: RoomdError
     is_worth_it: bool
-    """Whether another try may succeed."""
+    """Whether another attempt may succeed."""
     known: Known = "lost"
     after_seconds: float | None = None
     has_broken: bool = False
-    """Whether the way broke after the call had been sent: it may have been carried out."""
+    """Whether the connection broke after the call was sent: it may have been executed."""
 
 
 TRIES = 6
@@ -108,19 +108,19 @@ DEFAULT_TIMEOUT_MS = 600_000
 MAX_PROBLEM_BYTES = 256 * 1024
 PART_BYTES = 64 * 1024
 PASSING = (408, 429, 502, 503, 504)
-"""Of whoever stands before the service, or of the service without words: its own refusals say for themselves."""
+"""Statuses that are retried if the response has no problem, as from a proxy; problems have `retryable`."""
 WAITED = ("barrier_timeout", "reply_timeout")
-"""The outcome of a wait."""
+"""Codes that are the outcome of a wait, and are not retried."""
 BROKEN = (OSError, http.client.HTTPException)
-"""What fails with these, does so because of the connection, or of what answers."""
+"""Exceptions that the connection or the server causes."""
 MAX_SECONDS = 86_400.0
-"""The longest that is waited at once: sockets know no longer times."""
+"""Longest single wait: sockets do not support longer timeouts."""
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 
 
 class _SourceFailed(Exception):
-    """A body could not be read: no fault of the connection, whatever it was."""
+    """The request body could not be read: not a fault of the connection, whatever the exception."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(str(error))
@@ -128,7 +128,7 @@ class _SourceFailed(Exception):
 
 
 class Answer:
-    """The beginning of an answer, and its body as it is read. It must be read to its end, or closed."""
+    """Status and headers of a response, and its body as it arrives. It must be read to its end, or closed."""
 
     def __init__(self, way: http.client.HTTPConnection, wire: socket.socket, keep: Callable[[], None]) -> None:
         self._way = way
@@ -146,9 +146,9 @@ class Answer:
     def parts(
         self, seconds: Callable[[], float] | None = None, deadline: float | None = None
     ) -> Generator[bytes, None, None]:
-        """The body as it comes, each part within so many seconds. Raises ConnectionError when it ends early."""
+        """Yields the body as it arrives, with a timeout for each part. Raises ConnectionError if it ends early."""
         if self._is_over:
-            raise RoomdError("What was read or closed cannot be read again.")
+            raise RoomdError("The answer was read or closed, and cannot be read again.")
         response, silent = self._response, 0.0
         try:
             while not self._is_over:
@@ -170,7 +170,7 @@ class Answer:
                 raise
             if isinstance(error, socket.timeout):
                 if deadline is None:
-                    raise ConnectionError(f"The connection broke: nothing came for {silent:g} s.") from error
+                    raise ConnectionError(f"The connection broke: nothing was received for {silent:g} s.") from error
                 raise TimeoutError("The service has not answered in time.") from error
             raise ConnectionError("The connection broke before the answer was complete.") from error
         finally:
@@ -180,7 +180,7 @@ class Answer:
         return b"".join(self.parts(deadline=deadline))
 
     def close(self) -> None:
-        """Ends the connection, unless all was read."""
+        """Closes the connection, unless all was read."""
         if self._is_over:
             return
         self._is_over = True
@@ -188,14 +188,14 @@ class Answer:
         self._way.close()
 
     def taken_over(self) -> tuple[socket.socket, bytes]:
-        """The connection itself, and what of it was read ahead."""
+        """The connection itself, and the bytes that were read ahead."""
         self._is_over = True
         self._wire.setblocking(False)
         try:
             early = self._response.fp.peek()
         except ssl.SSLWantReadError:
             early = b""
-        # The reader only; the connection stays.
+        # Closes the reader only; the connection stays open.
         self._response.close()
         return self._wire, early
 
@@ -217,14 +217,14 @@ class Transport:
         self._base = parts.path
         self._tls = ssl.create_default_context(cadata=connection.ca) if parts.scheme == "https" else None
         self._lock = threading.Lock()
-        # As many as calls were made at once; a thread that ends leaves none behind.
+        # At most as many as there were concurrent calls; a thread that ends leaves none behind.
         self._idle: list[http.client.HTTPConnection] = []
         self._keeps = True
         self.has_answered = False
-        """Whether any response has arrived, by which the URL leads to a server."""
+        """Whether any response has arrived: then the URL leads to a server."""
 
     def close(self) -> None:
-        """Ends the connections that nothing uses, and from now on each as soon as its call has ended."""
+        """Closes idle connections, and from now on each connection once its call has ended."""
         with self._lock:
             self._keeps = False
             idle, self._idle = self._idle, []
@@ -232,7 +232,7 @@ class Transport:
             each.close()
 
     def send(self, sent: Sent, read: Callable[[Answer, float], T], options: CallOptions | None = None) -> T:
-        """Sends a call until its answer, a success, is read by the deadline. Raises what errors.py has."""
+        """Sends a call with retries until a successful response is read. Raises the errors of errors.py."""
         options = options or {}
         timeout_ms = longest_wait(options)
         deadline = deadline_of(DEFAULT_TIMEOUT_MS if timeout_ms is None else timeout_ms)
@@ -244,7 +244,7 @@ class Transport:
         interruption: RoomdError | None = None
 
         def failure(error: RoomdError) -> RoomdError:
-            # An earlier interruption tells more: the call may have been done.
+            # An earlier interruption is more important: the call may have been done.
             return interruption if interruption is not None and is_no_connection(error) else error
 
         while True:
@@ -252,12 +252,12 @@ class Transport:
             if not isinstance(outcome, Failed):
                 return outcome[0]
             if has_broken and sent.method == "DELETE" and isinstance(outcome.error, NotFoundError):
-                # An earlier try has done it; what it answered is lost.
+                # An earlier attempt has done it, and its response was lost.
                 return cast(T, {})
             has_broken = has_broken or outcome.has_broken
             if interruption is None and isinstance(outcome.error, ConnectionError) and outcome.error.fault == "broken":
                 interruption = outcome.error
-            # What is carried out is waited for, however long it takes.
+            # A call in progress is awaited, however long it takes.
             attempt += outcome.known != "running" and not is_moving(outcome.error)
             if not outcome.is_worth_it or not is_repeatable or attempt == TRIES:
                 raise failure(outcome.error)
@@ -278,7 +278,7 @@ class Transport:
             current().pause(pause)
 
     def upgrade(self, path: str, headers: Mapping[str, str], seconds: float) -> Answer:
-        """The answer to a call by which the connection is no longer of HTTP. Raises what errors.py has."""
+        """The response that switches the connection to another protocol. Raises the errors of errors.py."""
         deadline = time.monotonic() + seconds
         try:
             sent = Sent("GET", path, headers)
@@ -293,7 +293,7 @@ class Transport:
     def _not_roomd(self, answer: Answer) -> ConnectionError:
         url, where = self.connection.url, answer.headers["location"]
         if 300 <= answer.status < 400 and where:
-            told = f"{url} redirects to {where}. Redirects are not followed: is ROOMD_URL right?"
+            told = f"{url} redirects to {where}, which is not followed: set ROOMD_URL to the service's address."
         else:
             told = f"{url} answered {answer.status}, but it is not roomd."
         return ConnectionError(told, "foreign", url, answer.status)
@@ -308,7 +308,7 @@ class Transport:
     ) -> tuple[T] | Failed:
         _check_headers({**headers, "Idempotency-Key": key})
         with ExitStack() as opened:
-            # A file of this machine that is missing is no fault of the connection.
+            # A missing local file is not a fault of the connection.
             body, length = _opened(sent.body, opened)
             way: http.client.HTTPConnection | None = None
             try:
@@ -329,7 +329,7 @@ class Transport:
         problem = _problem_of(answer, deadline)
         after = _retry_after(answer)
         if problem is None:
-            # What a proxy gives up it may have passed on before.
+            # A proxy may have forwarded the call before it failed.
             was_passed_on = answer.status in (502, 504)
             return Failed(
                 self._not_roomd(answer),
@@ -342,7 +342,7 @@ class Transport:
 
     def _way_for(self, sent: Sent, deadline: float) -> http.client.HTTPConnection:
         current().check()
-        # What is sent once gets a connection that nobody has left.
+        # A body that can be sent only once gets a new connection: the server may have closed an idle one.
         way = self._idle_way() if _is_repeatable(sent.body) else None
         return self._new_way(min(CONNECT_SECONDS, _left(deadline))) if way is None else way
 
@@ -356,7 +356,7 @@ class Transport:
         deadline: float,
         headers: Mapping[str, str],
     ) -> Answer:
-        """Returns the beginning of an answer, whatever it is."""
+        """Returns a response of any status, before its body is read."""
         try:
             traceparent = traceparent_of(self.connection.traceparent)
             all_headers = {
@@ -375,7 +375,7 @@ class Transport:
                 try:
                     way.request(sent.method, self._base + sent.path, body, all_headers)
                 except (BrokenPipeError, ConnectionResetError):
-                    # The service may have answered before it had read all.
+                    # The service may have responded before it had read the whole body.
                     pass
                 wire.settimeout(_left(deadline))
                 answer = Answer(way, wire, partial(self._keep, way))
@@ -407,7 +407,7 @@ class Transport:
                 if not self._idle:
                     return None
                 way = self._idle.pop()
-            # The other side says nothing of its own, but that it has gone.
+            # A server sends nothing unasked: a readable idle connection was closed.
             if way.sock is not None and not await_ready(way.sock, to_write=False, seconds=0):
                 return way
             way.close()
@@ -421,7 +421,7 @@ class Transport:
 
 
 def _connected(host: str, port: int, seconds: float) -> socket.socket:
-    """To the first of the host's addresses where somebody listens."""
+    """Connects to the first of the host's addresses that accepts."""
     wrong: OSError | None = None
     for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
         wire = socket.socket(family, kind, protocol)
@@ -441,7 +441,7 @@ def _connected(host: str, port: int, seconds: float) -> socket.socket:
 
 
 def is_moving(error: Exception) -> bool:
-    """The room is on its way to another host: it is there in a while, however long that takes."""
+    """Whether the room is moving to another host: the call is retried there, however long the move takes."""
     return isinstance(error, ProblemError) and error.code == "room_moving"
 
 
@@ -451,17 +451,17 @@ _KNOWN: dict[str, Known] = {"idempotency_in_progress": "running", "rate_limited"
 def _known_of(problem: Problem) -> Known:
     if problem["status"] >= 500:
         return "lost"
-    # The rate is looked at before the key is.
+    # The rate limit is checked before the key.
     return _KNOWN.get(problem["code"], "refused")
 
 
 def _left(deadline: float) -> float:
-    # A timeout of 0 would mean not to wait at all.
+    # A timeout of 0 would make the socket non-blocking.
     return max(0.001, min(deadline - time.monotonic(), MAX_SECONDS))
 
 
 def deadline_of(timeout_ms: float) -> float:
-    """When so much time is over, by the clock that never goes back; it may be infinite."""
+    """Monotonic time after `timeout_ms`; it may be infinite."""
     return time.monotonic() + max(0.0, timeout_ms) / 1000
 
 
@@ -472,7 +472,7 @@ def longest_wait(options: CallOptions) -> float | None:
 
 
 class Calls:
-    """The options of each call that one method makes: all within its time, and each with a key of its own."""
+    """Options for each call of one method: a common time limit, and a separate idempotency key each."""
 
     def __init__(self, options: CallOptions) -> None:
         self._options = options
@@ -482,7 +482,7 @@ class Calls:
 
     @property
     def left_ms(self) -> float | None:
-        """Raises a TimeoutError when it is over; None where no time was given."""
+        """Remaining time; None without a limit. Raises a TimeoutError once it has expired."""
         if self._deadline is None:
             return None
         left = (self._deadline - time.monotonic()) * 1000
@@ -491,7 +491,7 @@ class Calls:
         return left
 
     def next(self) -> CallOptions:
-        """Of the next call. Raises a TimeoutError when there is no time for it."""
+        """Options of the next call. Raises a TimeoutError if no time is left."""
         self._count += 1
         made: CallOptions = {"headers": self._options.get("headers", {})}
         if (left := self.left_ms) is not None:
@@ -504,11 +504,11 @@ class Calls:
 def _check_headers(headers: Mapping[str, str]) -> None:
     for name, value in headers.items():
         if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
-            raise RoomdError(f"The header {name!r} has characters that no header may have.")
+            raise RoomdError(f"The header {name!r} has invalid characters.")
 
 
 def await_ready(wire: socket.socket, to_write: bool, seconds: float | None = None) -> bool:
-    """Waits until there is something to read, or place to write; false when there is not in time."""
+    """Waits until the socket is readable, or writable; false on timeout."""
     if hasattr(select, "poll"):
         poll = select.poll()
         poll.register(wire, select.POLLOUT if to_write else select.POLLIN)
@@ -522,7 +522,7 @@ def _is_repeatable(body: FileBody | None) -> bool:
 
 
 def _opened(body: FileBody | None, opened: ExitStack) -> tuple[Any, int | None]:
-    """What is written, and its length where that is known; without one it is sent in chunks."""
+    """The body to write, and its length if it is known; without a length it is sent in chunks."""
     if isinstance(body, str):
         body = body.encode()
     if isinstance(body, memoryview):
@@ -539,7 +539,7 @@ def _opened(body: FileBody | None, opened: ExitStack) -> tuple[Any, int | None]:
 
 
 def _read_from(source: Iterable[Any]) -> Generator[bytes, None, None]:
-    """What a source gives. What it raises is told from what the connection does."""
+    """Yields the parts of a source. Wraps its exceptions, to distinguish them from those of the connection."""
     try:
         for part in source:
             yield part.encode() if isinstance(part, str) else part
@@ -548,7 +548,7 @@ def _read_from(source: Iterable[Any]) -> Generator[bytes, None, None]:
 
 
 def _parts_of_file(file: Any, length: int | None) -> Generator[Any, None, None]:
-    """To its end, or exactly so many bytes: it may be written meanwhile."""
+    """Yields a file to its end, or exactly `length` bytes: it may grow while it is sent."""
     left = length
     while left is None or left > 0:
         part = file.read(PART_BYTES if left is None else min(PART_BYTES, left))
@@ -561,7 +561,7 @@ def _parts_of_file(file: Any, length: int | None) -> Generator[Any, None, None]:
 
 
 def _problem_of(answer: Answer, deadline: float) -> Problem | None:
-    """What the service says is wrong; None where it is not the service that answers."""
+    """The problem in a response of the service; None if the response is not from the service."""
     is_problem = answer.headers.get_content_type() == "application/problem+json"
     length = answer.headers.get("content-length", "0")
     if not is_problem or not length.isdigit() or int(length) > MAX_PROBLEM_BYTES:
@@ -581,7 +581,7 @@ def _retry_after(answer: Answer) -> float | None:
 
 
 def is_no_connection(error: Exception) -> bool:
-    """No connection came about: the URL may be wrong, or the service is down."""
+    """Whether no connection was established: the URL may be wrong, or the service is down."""
     return isinstance(error, ConnectionError) and error.fault in ("unreachable", "untrusted")
 
 
@@ -603,7 +603,7 @@ def _unreachable(url: str, error: Exception, fault: ConnectionFault) -> RoomdErr
 
 
 def _reason(url: str, error: Exception) -> str:
-    """Reason of a usual error, as both SDKs give it."""
+    """Reason of a common error, in the words of both SDKs."""
     if isinstance(error, ConnectionRefusedError):
         return "the connection is refused"
     if isinstance(error, socket.gaierror):

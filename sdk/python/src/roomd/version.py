@@ -1,3 +1,3 @@
-"""Owns the version. It is the service's: servers of the same major version are spoken to."""
+"""The version, which is the service's: servers of the same major version are supported."""
 
 VERSION = "0.1.0"

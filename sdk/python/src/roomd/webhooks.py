@@ -14,7 +14,7 @@ from .errors import RoomdError
 _PREFIX = "whsec_"
 _TOLERANCE_SECONDS = 300
 _LEAST_KEY_BYTES = 16
-"""Of a service's secret they are 32. With no key at all anybody could sign."""
+"""Secrets of the service have 32. An empty key would accept signatures of any sender."""
 
 
 class WebhookError(RoomdError):
@@ -50,7 +50,7 @@ def _key_of(secret: str) -> bytes:
     except ValueError:
         key = b""
     if len(key) < _LEAST_KEY_BYTES:
-        raise RoomdError("Invalid secret: expected the whsec_… value that was returned when the webhook was created.")
+        raise RoomdError("Invalid webhook secret: expected whsec_ and base64, as returned when the webhook was created.")
     return key
 
 

@@ -1,4 +1,4 @@
-"""Owns a WebSocket as its client (RFC 6455): whole messages both ways, by any threads."""
+"""Client side of a WebSocket (RFC 6455): whole messages in both directions, from any threads."""
 
 import base64
 import hashlib
@@ -18,10 +18,10 @@ T = TypeVar("T")
 
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
 ACCEPT = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-"""RFC 6455, 1.3: by this a server shows that it knows the protocol."""
+"""GUID of RFC 6455, 1.3, with which a server proves that it supports the protocol."""
 FINAL = MASKED = 0x80
 ENDED = (1000).to_bytes(2, "big")
-"""By this code the service closes it after the end; others come with a reason."""
+"""Close code of the service after the terminal's end; other codes come with a reason."""
 MAX_BYTES = 16 * 1024 * 1024
 PART_BYTES = 64 * 1024
 
@@ -39,17 +39,17 @@ def connect(transport: Transport, path: str, protocols: Sequence[str], seconds: 
     accepted = base64.b64encode(hashlib.sha1((key + ACCEPT).encode()).digest()).decode()
     if answer.headers["sec-websocket-accept"] != accepted:
         answer.close()
-        raise ConnectionError("What answered is no WebSocket of roomd.")
+        raise ConnectionError("The answer is not a WebSocket of roomd.")
     return WebSocket(*answer.taken_over())
 
 
 class WebSocket:
     def __init__(self, wire: socket.socket, early: bytes = b"") -> None:
-        """`early` is what has been read of it already."""
+        """`early` are the bytes that were already read from it."""
         wire.setblocking(False)
         self._wire = wire
         self._read = bytearray(early)
-        # TLS lets one thread at a time in; nobody waits inside. A signal's handler may close what its own thread is in.
+        # TLS allows one thread at a time, which never blocks. Reentrant: a signal handler may close it in its own thread.
         self._inside = threading.RLock()
         self._sending = threading.Lock()
         self._is_closed = False
@@ -62,7 +62,7 @@ class WebSocket:
                 rest = rest[self._when_ready(lambda: self._wire.send(rest), to_write=True) :]
 
     def receive(self) -> tuple[int, bytes] | None:
-        """The next message, TEXT or BINARY; None when it has ended, or was closed here."""
+        """The next message, TEXT or BINARY; None after its end, or after `close`."""
         try:
             return None if self._is_closed else self._next()
         except ConnectionError:
@@ -71,9 +71,9 @@ class WebSocket:
             raise
 
     def close(self) -> None:
-        """Also while others send and receive: they are broken off."""
+        """Closes it, and aborts sends and receives of other threads."""
         self._is_closed = True
-        # Of the plain socket, also below TLS: closing alone wakes nobody who waits.
+        # Shuts down the plain socket, also below TLS: closing alone wakes no waiting thread.
         with suppress(OSError):
             socket.socket.shutdown(self._wire, socket.SHUT_RDWR)
         self._release()
@@ -86,7 +86,7 @@ class WebSocket:
             if size >= 126:
                 size = int.from_bytes(self._take(2 if size == 126 else 8), "big")
             if second & MASKED or len(message) + size > MAX_BYTES:
-                raise ConnectionError("What came is no WebSocket of roomd.")
+                raise ConnectionError("Invalid WebSocket frame: it is masked, or its message is too long.")
             payload, opcode = self._take(size), first & 0x0F
             if opcode == CLOSE:
                 self.send(CLOSE, payload[:2])
@@ -97,7 +97,7 @@ class WebSocket:
             if opcode == PING:
                 self.send(PONG, payload)
             elif opcode != PONG:
-                # 0 goes on with the message before.
+                # Opcode 0 continues the previous message.
                 kind = opcode or kind
                 message += payload
                 if first & FINAL:
@@ -132,7 +132,7 @@ class WebSocket:
 
     @contextmanager
     def _kept(self) -> Iterator[None]:
-        """Whoever waits keeps the descriptor: its number would be that of another file before they have left."""
+        """Keeps the descriptor open while a thread waits: its number could be reused for another file."""
         with self._inside:
             if self._is_closed:
                 raise ConnectionError("The connection was closed.")

@@ -161,7 +161,7 @@ class AsyncSandbox(Wrapped[Sandbox]):
 
     @property
     def native(self) -> Any:
-        """The same sandbox, not for asyncio, with all that roomd offers beside E2B's interface."""
+        """The same sandbox, not for asyncio, with roomd's complete interface."""
         return self._plain.native
 
     @property
@@ -242,7 +242,7 @@ class AsyncSandbox(Wrapped[Sandbox]):
 
 
 def _in_loop(handler: OutputHandler | None) -> OutputHandler | None:
-    """Has the handler called by the loop that runs now."""
+    """A handler that runs in the current event loop."""
     if handler is None:
         return None
     loop, tell = asyncio.get_running_loop(), handler
@@ -252,5 +252,5 @@ def _in_loop(handler: OutputHandler | None) -> OutputHandler | None:
         if inspect.isawaitable(done):
             await done
 
-    # The command waits for its handler, so that output is in order.
+    # The command waits for its handler, so that output stays in order.
     return lambda text: asyncio.run_coroutine_threadsafe(told(text), loop).result()

@@ -109,7 +109,7 @@ class CommandHandle:
         with translating():
             ended = self._execution.get()
         if ended["timed_out"]:
-            raise TimeoutException("The time limit ended the command: set `timeout`, 0 for none.")
+            raise TimeoutException("The command was ended by its time limit: set `timeout`, 0 for none.")
         code = _exit_code(ended["exit_code"], ended["signal"])
         if code != 0:
             raise CommandExitException(self.stderr, self.stdout, code)
@@ -118,7 +118,7 @@ class CommandHandle:
     def disconnect(self) -> None:
         """Stops following it; it keeps running."""
         self._cancel.cancel()
-        # Another thread that is reading closes it itself.
+        # If another thread reads it, that thread closes it.
         with suppress(ValueError):
             self._parts.close()
 
@@ -188,8 +188,8 @@ class Commands:
     ) -> CommandResult | CommandHandle:
         """Runs a command and waits for its end; with `background` it returns a handle once the command has started.
 
-        `timeout` ends the command after this many seconds, 60 by default; 0 or None is no limit. The user "user" is the
-        one that commands run as by default.
+        `timeout` ends the command after this many seconds, 60 by default; 0 or None is no limit. The user
+        "user" means the default user of commands.
         """
         options: Any = given(
             cwd=cwd or HOME,

@@ -1,4 +1,4 @@
-"""The class Sandbox by E2B's interface: a sandbox in a room of its own, which ends after `timeout` seconds."""
+"""The class Sandbox by E2B's interface: a sandbox in a dedicated room, which ends after `timeout` seconds."""
 
 import math
 from collections.abc import Mapping
@@ -24,15 +24,15 @@ class Sandbox:
     """A sandbox. The end of a `with` block kills it."""
 
     def __init__(self, native: NativeSandbox, client: Client) -> None:
-        """Of a sandbox of this SDK. Programs call `Sandbox.create` or `Sandbox.connect`."""
+        """Wraps a sandbox of this SDK. Programs call `Sandbox.create` or `Sandbox.connect`."""
         self.native = native
-        """The same sandbox with all that roomd offers beside E2B's interface."""
+        """The same sandbox with roomd's complete interface."""
         self._client = client
         self._hosts: dict[int, str] = {}
         self._files = Filesystem(client, native)
         self._commands = Commands(client, native)
         self._pty = Pty(native)
-        # E2B's objects need no close: idle connections end with this one.
+        # E2B's objects need no close: idle connections are closed with this object.
         finalize(self, _close_all, client, native._client)
 
     @property
