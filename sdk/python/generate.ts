@@ -1,13 +1,13 @@
 /**
- * Owns what the Python SDK has of the OpenAPI document: a TypedDict of every shape, the table of operations, and the type of a call of each.
- * Run by `bun sdk/python/generate.ts`; the test of the SDK's files fails while they are not what this makes.
+ * Generator of the Python SDK's modules from the OpenAPI document: a TypedDict for every shape, the table of operations, and a typed call for
+ * each. Run it with `bun sdk/python/generate.ts`; a test of the SDK fails while the files differ from its output.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type AnswerKind, type Operation, pascal, readDocument, type Schema } from "../document.ts";
 
 const HEAD = (what: string) => `"""${what} Made by generate.ts from the OpenAPI document: change that instead."""\n`;
-/** Words that no field of a class can be named. */
+/** Words that cannot be field names of a class. */
 const KEYWORDS =
   "False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield".split(
     " ",
@@ -18,12 +18,12 @@ export function generate(): Record<string, string> {
   const { schemas, operations } = readDocument();
   return {
     "schemas.py": HEAD("Every shape of the interface.") + new Shapes(schemas).render(),
-    "operations.py": HEAD("Where every operation takes what, and what it answers.") + table(operations),
-    "calls.py": HEAD("What a call of each operation takes and returns.") + calls(operations),
+    "operations.py": HEAD("Parameters of every operation by location, and the kind of its answer.") + table(operations),
+    "calls.py": HEAD("Parameters and result of a call of each operation.") + calls(operations),
   };
 }
 
-/** The shapes as Python's types, each after those that it is made of. */
+/** The shapes as Python types, each after the types that it refers to. */
 class Shapes {
   readonly #schemas: Record<string, Schema>;
   readonly #written = new Map<string, string>();
@@ -68,7 +68,7 @@ class Shapes {
     }
   }
 
-  /** The type of a schema; an object without a name of its own gets this one. */
+  /** The type of a schema; an unnamed object gets this name. */
   #type(schema: Schema, name: string): string {
     if (typeof schema.$ref === "string") {
       const referred = schema.$ref.split("/").at(-1) ?? "";
@@ -96,7 +96,7 @@ class Shapes {
     return name;
   }
 
-  /** Several objects as one with all their fields. */
+  /** Several objects merged into one with all their fields. */
   #merged(parts: Schema[]): Schema {
     const objects = parts.map((part) =>
       part.$ref ? (this.#schemas[String(part.$ref).split("/").at(-1) ?? ""] ?? {}) : part,
@@ -130,11 +130,11 @@ class Operation(NamedTuple):
     method: str
     path: str
     query: tuple[str, ...]
-    """What goes into the query."""
+    """Fields of the query."""
     body: Literal["json", "bytes"] | None
-    """What all else goes into: an object, or the file itself."""
+    """Body, which has the other fields as an object, or is the file itself."""
     answer: Literal["json", "events", "bytes", "text", "socket"]
-    """How the answer comes; a stream has an event on each line."""
+    """Kind of the answer; a stream has an event on each line."""
 
 
 OPERATIONS: dict[str, Operation] = {
@@ -143,7 +143,7 @@ ${rows.join("\n")}
 `;
 }
 
-/** One overload for each operation that \`call\` is for, as a method and as one to await. */
+/** One overload for each operation that \`call\` supports, as a method and as an awaitable method. */
 function calls(operations: Operation[]): string {
   const called = operations.filter(({ row }) => row.answer === "json" || row.answer === "text");
   const kind = (name: string, about: string, returned: (type: string) => string) => {
@@ -162,7 +162,7 @@ from ..transport import CallOptions
 from . import schemas as s
 ${kind("Call", "Calls an operation by its name.", (type) => type)}${kind(
   "AsyncCall",
-  "Calls an operation by its name; to await.",
+  "Calls an operation by its name; awaitable.",
   (type) => `Coroutine[Any, Any, ${type}]`,
 )}`;
 }
@@ -175,13 +175,13 @@ const ANSWER_TYPES: Record<AnswerKind, string> = {
   socket: "None",
 };
 
-/** What is said of a field, with what its type does not say. */
+/** Description of a field, with the format that its type does not express. */
 function aboutOf({ description, format }: Schema): string | null {
   const about = [description, format === "date-time" ? "RFC 3339, in UTC." : null].filter((each) => each);
   return about.length === 0 ? null : about.join(" ").replace(/\s+/g, " ");
 }
 
-/** The word by which one of several objects is known from the others. */
+/** The constant that distinguishes one of several objects from the others. */
 function constantOf({ properties }: Schema): string | null {
   const words = (properties as { type?: { enum?: string[] } } | undefined)?.type?.enum ?? [];
   return words.length === 1 ? (words[0] ?? null) : null;

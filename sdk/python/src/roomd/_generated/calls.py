@@ -1,4 +1,4 @@
-"""What a call of each operation takes and returns. Made by generate.ts from the OpenAPI document: change that instead."""
+"""Parameters and result of a call of each operation. Made by generate.ts from the OpenAPI document: change that instead."""
 
 from collections.abc import Coroutine
 from typing import Any, Literal, Protocol, Unpack, overload
@@ -652,7 +652,7 @@ class Call(Protocol):
 
 
 class AsyncCall(Protocol):
-    """Calls an operation by its name; to await."""
+    """Calls an operation by its name; awaitable."""
 
     @overload
     def __call__(self, name: Literal["health"], options: CallOptions | None = None, /, **input: Unpack[s.HealthInput]) -> Coroutine[Any, Any, s.HealthAnswer]:

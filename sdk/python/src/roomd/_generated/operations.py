@@ -1,4 +1,4 @@
-"""Where every operation takes what, and what it answers. Made by generate.ts from the OpenAPI document: change that instead."""
+"""Parameters of every operation by location, and the kind of its answer. Made by generate.ts from the OpenAPI document: change that instead."""
 
 from typing import Literal, NamedTuple
 
@@ -7,11 +7,11 @@ class Operation(NamedTuple):
     method: str
     path: str
     query: tuple[str, ...]
-    """What goes into the query."""
+    """Fields of the query."""
     body: Literal["json", "bytes"] | None
-    """What all else goes into: an object, or the file itself."""
+    """Body, which has the other fields as an object, or is the file itself."""
     answer: Literal["json", "events", "bytes", "text", "socket"]
-    """How the answer comes; a stream has an event on each line."""
+    """Kind of the answer; a stream has an event on each line."""
 
 
 OPERATIONS: dict[str, Operation] = {
