@@ -1,6 +1,6 @@
 /**
- * Packs the hub's files, as bun has built them, into the one file that the daemon embeds: a line of JSON that has for each name its
- * brotli form in base64. The names have hashes of what is in them.
+ * Packs the hub's files, as built by bun, into one file that the daemon embeds: a line of JSON that maps each name to the file's content,
+ * compressed with brotli, in base64. The names contain content hashes.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

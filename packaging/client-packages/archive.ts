@@ -1,7 +1,7 @@
 /** Archives with the same bytes for the same files: the tarball of an npm package and the zip of a Python wheel. */
 import { crc32, deflateRawSync, gzipSync } from "node:zlib";
 
-/** Each file's bytes by its path. */
+/** Content of files by path. */
 export type Files = Record<string, string | Uint8Array>;
 
 const BLOCK = 512;
@@ -66,7 +66,7 @@ export function zip(files: Files): Uint8Array {
     const tail = Buffer.alloc(14);
     tail.writeUInt32LE(((0o100000 | FILE_MODE) << 16) >>> 0, 6);
     tail.writeUInt32LE(offset, 10);
-    // The version that made it: 2.0 on Unix, so that the mode counts.
+    // Made by version 2.0 on Unix, so that the mode is applied.
     central.push(Buffer.concat([Buffer.from("PK\x01\x02\x14\x03", "latin1"), common, tail, name]));
     locals.push(local);
     offset += local.byteLength;

@@ -1,12 +1,12 @@
 /**
- * The command line's client as an npm package: one file for Node, bundled from the binary's own sources. Modules that need Bun or a
- * service's host are replaced by those of daemon/cli/npm-client.
+ * The command-line client as an npm package: one file for Node, bundled from the sources of the binary. daemon/cli/npm-client replaces
+ * modules that need Bun or the service's host.
  */
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { npmTarball } from "./archive.ts";
 
-/** Each module's place in daemon, and its name in daemon/cli/npm-client. */
+/** Replaced modules: path in daemon, and name in daemon/cli/npm-client. */
 const REPLACED: Record<string, string> = {
   "cli/host/own-host.ts": "own-host.ts",
   "cli/host/operator.ts": "operator.ts",

@@ -1,6 +1,6 @@
 /**
- * Builds the packages that the daemon serves to clients, and packs them into the one file that it embeds: a line of JSON with each
- * package's bytes in base64 by its name. The same sources give the same bytes.
+ * Builds the packages that the daemon serves to clients, and packs them into one file that it embeds: a line of JSON with the bytes of
+ * each package in base64, by name. The same sources give the same bytes.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";

@@ -21,7 +21,7 @@ export function sdkTarball(root: string, scratch: string): Uint8Array {
     ...below(modules, "dist"),
     ...below(join(common, "dist"), "dist/cjs"),
     "dist/cjs/package.json": COMMONJS,
-    // Types alone, which are half of the package: they are there once.
+    // Types only, which are half of the package: stored once.
     "dist/cjs/generated/schemas.d.ts": `export type * from "../../generated/schemas.js" with { "resolution-mode": "import" };\n`,
   };
   rmSync(scratch, { recursive: true });

@@ -39,7 +39,7 @@ export function wheel(root: string, version: string): { name: string; bytes: Uin
   return { name: `${project.name}-${version}-py3-none-any.whl`, bytes: zip(files) };
 }
 
-/** The modules of a package and the marker of its types, by their paths beneath `directory`. */
+/** The modules of a package and its marker py.typed, by their paths beneath `directory`. */
 function sources(directory: string, package_: string): Files {
   const found: Files = {};
   const entries = readdirSync(join(directory, package_), { withFileTypes: true });

@@ -59,7 +59,7 @@ describe("installed from its package", () => {
   test("is installed by apt alone, which ends with the next command", async () => {
     const said = await host.ok(`${INSTALL} /payload/roomd.deb`);
     tell("apt install ./roomd.deb", said);
-    expect(said).toMatch(/roomd is installed\. These are next.*roomd doctor.*roomd setup/s);
+    expect(said).toMatch(/roomd is installed\. Next steps.*roomd doctor.*roomd setup/s);
     expect(
       await host.ok("roomd --version; ls /etc/roomd; man -w roomd 2>/dev/null || ls /usr/share/man/man1/roomd.1.gz"),
     ).toContain("config.toml");
