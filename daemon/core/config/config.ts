@@ -397,7 +397,7 @@ export const CONFIG_KEYS = {
   "limits.memory_overcommit": {
     kind: "integer",
     default: 0,
-    about: "Percent of promised but unused guest memory that may be promised again.",
+    about: "Percent of allocated but unused guest memory that may be allocated again.",
   },
   "limits.disk_free_mib": {
     kind: "integer",
@@ -532,7 +532,7 @@ export const CONFIG_KEYS = {
     kind: "integer",
     default: 256,
     about:
-      "MiB of messages kept for an organization. Above it the oldest that no agent still has to read are deleted, but only after some minutes if they may be retried or requested again; if there are none, sending is refused. 0: no limit.",
+      "MiB of messages kept for an organization. Above three quarters of it the oldest that are in no inbox are deleted, but only after some minutes if a retry may need them; when the others fill it, sending is rejected. 0: no limit.",
   },
   "events.slow_reader": {
     kind: "duration",
@@ -566,7 +566,7 @@ export const CONFIG_KEYS = {
     kind: "integer",
     default: 500_000,
     about:
-      "Records of an organization in a day (UTC), beyond which calls that read, and refusals, are counted together; beyond twice as many so are messages, barriers, drive calls, and input and signals to commands. 0: any number.",
+      "Records of an organization in a day (UTC), above which reads and rejected calls are aggregated; above twice as many also messages, barriers, drive calls, and input and signals to commands. 0: no limit.",
   },
   "audit.counted_interval": {
     kind: "duration",
@@ -577,7 +577,7 @@ export const CONFIG_KEYS = {
     kind: "duration",
     default: "90d",
     about:
-      "How long records are kept; a day (UTC) is purged as a whole, once its last record has that age. 0s: without end.",
+      "How long records are kept; a day (UTC) is purged as a whole, once its last record has that age. 0s: unlimited.",
   },
   "audit.heads_file": {
     kind: "string",
@@ -589,7 +589,7 @@ export const CONFIG_KEYS = {
     kind: "duration",
     default: "60s",
     about:
-      "How soon after a record the head of its chain is written there, and by one of several hosts to their database.",
+      "Maximum delay until the head of a chain with a new record is written to this file, and in a cluster also to its database.",
   },
 } as const satisfies Record<string, Key>;
 
