@@ -72,7 +72,7 @@ export async function cliTarball(
 
 const README = `# roomd-cli
 
-The command line of roomd for Linux, macOS and Windows, with Node 20 or later. The service serves it, always of its own version:
+The command line of roomd for Linux, macOS and Windows, with Node 20 or later. Each service serves the client of the same version:
 
     npm install --global $ROOMD_URL/sdk/roomd-cli.tgz
     roomd login $ROOMD_URL
