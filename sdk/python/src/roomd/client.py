@@ -127,7 +127,7 @@ class Client:
             raise RoomdError(f"{given} is not a URL such as {_LOCAL}.")
         key = (api_key or os.environ.get("ROOMD_API_KEY") or "").strip() or None
         if key is not None and not _KEY.fullmatch(key):
-            raise RoomdError("The API key has invalid characters: it must not have spaces, line breaks or non-ASCII letters.")
+            raise RoomdError("The API key has invalid characters: spaces, line breaks or non-ASCII letters.")
         self._transport = Transport(Connection(given.rstrip("/"), key, ca or _trusted(), usual_trace(traceparent)))
 
     @property
