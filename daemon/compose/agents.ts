@@ -3,6 +3,7 @@ import type { RoomUid } from "../../shared/ids.ts";
 import { RoomChanges } from "../core/call/room-changes.ts";
 import { Notifier } from "../core/concurrency/notifier.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
+import { forgetRows } from "../db/room-rows.ts";
 import { Agents } from "../domain/agents/index.ts";
 import { makeBarriers } from "../domain/barriers/index.ts";
 import { makeFabric } from "../domain/fabric/index.ts";
@@ -72,7 +73,8 @@ export function composeAgents({ config, log, database, reads, finder, tracing }:
       forget: async (roomUid: RoomUid) => {
         await fabric.forget(roomUid);
         await barriers.forget(roomUid);
-        await database.commit((queries) => agents.forget(queries, [roomUid]));
+        await agents.forget(roomUid);
+        await database.commit((queries) => forgetRows(queries, roomUid));
       },
     },
     /** While a room moves. */

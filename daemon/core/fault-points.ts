@@ -47,6 +47,7 @@ const PLACES = [
   "fork.drive", // the drive of a room that is made of a checkpoint is there, its row is not
   "fork.rows", // … and its messages, barriers and agents
   "fork.made", // … its row is there, none of its sandboxes is
+  "restore.rows", // the rows of a checkpoint are there under another key, the room's row is not marked
   "restore.noted", // a room is to be restored, its row is marked, its next drive is there
   "restore.ended", // … none of its sandboxes runs
   "restore.turned", // … the drive is swapped, the database still has the newer state
@@ -59,6 +60,7 @@ const PLACES = [
   "move.claimed", // the room is the other host's, which has not noticed yet
   "move.handed", // … it has, the room's former parts here are still in place
   "move.retired", // … its drive is retired, its row is marked as moving
+  "move.staged", // the rows of a room that came are there under another key; no row of the room is
   "move.received", // all of an incoming room is on disk, its completion mark is not
   "move.ready", // … the mark is there too, the other host has no answer
   "move.placed", // the room is here by the directory, its drive is in its place, its row is not there

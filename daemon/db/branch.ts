@@ -3,14 +3,15 @@
  * plain JSON. It names its columns, so that a later roomd recognizes them and gives new ones their defaults.
  *
  *   take      reads, some rows in each step; all nouns at one moment, while nothing of the room runs
- *   stage     writes the rows of a future room, some in each commit: a state of 512 MiB takes seconds
- *   put       in the commit that makes that room: the rest, and its state in memory
- *   replace   rolls the room itself back: its current rows are deleted
- *   requireSpace  before a replace, which must not fail: checks that there is space; replace itself does not check again
+ *   stage     writes rows that no room has yet, some in each commit: a state of 512 MiB takes seconds
+ *   put       in the commit that makes their room: the rest, and its state in memory
+ *   replace   in the commit that exchanges a room's rows for them: the same, and nothing refuses it; messages come first, which need the
+ *             room's former rows
+ *   drop      removes rows that no room has, some in each commit
  *   wake      after the commit of put or replace: waiters look again, and timers are set again
  *   accept    validates untrusted input against the states that take could have returned
  *
- * put and replace may run twice, and be rolled back, as every write. The caller of stage removes the rows if the room is not made.
+ * put and replace may run twice, and be rolled back, as every write. The caller of stage drops the rows if no room gets them.
  */
 import { getTableColumns, getTableName } from "drizzle-orm";
 import { getTableConfig, type SQLiteTable } from "drizzle-orm/sqlite-core";
@@ -19,6 +20,7 @@ import { monotonicMs } from "../core/clock.ts";
 import type { Steps } from "../core/loop/index.ts";
 import { ServiceError } from "../core/service-error.ts";
 import { type Queries, rawQuery, rawStatement, rawValues, type Values } from "./client.ts";
+import type { RowsKey } from "./room-rows.ts";
 import type { Database } from "./transact.ts";
 
 /** A room that is filled or rolled back. */
@@ -27,19 +29,29 @@ export interface BranchedRoom {
   org_id: OrgId;
   /** How long its time was suspended: a running deadline is later by this. */
   pausedMs: number;
+  /** Key of the rows that it gets. */
+  rows: RowsKey;
+}
+
+export interface Staging {
+  /** Aborts it. */
+  over: AbortSignal;
+  /** The rows are for another room, which has no sandboxes that are gone. */
+  isOther: boolean;
+  /** Throws quota_exceeded if the organization has no space for them; else they are accepted in any case. */
+  requiresSpace: boolean;
 }
 
 export interface Branch<State> {
   /** Throws quota_exceeded if there is more than a checkpoint can have. */
   take(queries: Queries, roomUid: RoomUid): Steps<State>;
-  /** Nothing reads the room yet. Rejects with the signal's reason. */
-  stage(state: State, room: BranchedRoom, over: AbortSignal): Promise<void>;
+  /** Rejects with the signal's reason. */
+  stage(state: State, room: BranchedRoom, how: Staging): Promise<void>;
   put(queries: Queries, state: State, room: BranchedRoom): void;
-  /** Rooms with staged rows that were not made: the previous daemon ended in between. */
-  strays(queries: Queries): RoomUid[];
   replace(queries: Queries, state: State, room: BranchedRoom): void;
-  /** Throws quota_exceeded. */
-  requireSpace(queries: Queries, state: State, room: BranchedRoom): void;
+  drop(rows: RowsKey): Promise<void>;
+  /** Keys of rows that no room has: the previous daemon ended in between. */
+  strays(queries: Queries): RowsKey[];
   wake(room: BranchedRoom): Promise<void>;
   /** Throws Foreign (untrusted-rows.ts), and quota_exceeded if that is known already. */
   accept(given: unknown, origin: Origin): Promise<State>;
@@ -70,8 +82,8 @@ const STAGE_MS = 2;
 
 type Value = Values[number];
 
-/** The rows of a room, in order of the primary key. Throws quota_exceeded. */
-export function* takeRows(queries: Queries, table: SQLiteTable, roomUid: RoomUid): Steps<Rows> {
+/** The rows of a key, in order of the primary key. Throws quota_exceeded. */
+export function* takeRows(queries: Queries, table: SQLiteTable, key: RoomUid | RowsKey): Steps<Rows> {
   const name = getTableName(table);
   const columns = columnsOf(table);
   const { primaryKeys, columns: all } = getTableConfig(table);
@@ -86,7 +98,7 @@ export function* takeRows(queries: Queries, table: SQLiteTable, roomUid: RoomUid
   const next = select(`AND (${order.join()}) > (${order.map(() => "?").join()})`);
   const rows: Values[] = [];
   let bytes = 0;
-  for (let read = select("")([roomUid]); ; ) {
+  for (let read = select("")([key]); ; ) {
     for (const row of read) {
       rows.push(row);
       bytes += row.reduce<number>((sum, value) => sum + bytesOf(value), ROW_BYTES);
@@ -95,7 +107,7 @@ export function* takeRows(queries: Queries, table: SQLiteTable, roomUid: RoomUid
     const last = read.at(-1);
     if (!last || read.length < ROWS_AT_ONCE) return { columns, rows };
     yield;
-    read = next([roomUid, ...places.map((place) => last[place] ?? null)]);
+    read = next([key, ...places.map((place) => last[place] ?? null)]);
   }
 }
 
@@ -107,27 +119,28 @@ type Changes = Record<string, (value: Value) => Value>;
 export function putRows(
   queries: Queries,
   table: SQLiteTable,
-  roomUid: RoomUid,
+  key: RoomUid | RowsKey,
   { columns, rows }: Rows,
   changes: Changes = {},
 ): void {
-  const insert = inserterOf(queries, table, roomUid, columns, changes);
+  const insert = inserterOf(queries, table, key, columns, changes);
   for (const row of rows) insert(row);
 }
 
-/** Inserts rows of a room that is not made yet, some in each commit. Rejects with the signal's reason. */
+/** Inserts rows that no room has yet, some in each commit. Rejects with the signal's reason. */
 export async function stageRows(
   { database, over }: { database: Pick<Database, "commit">; over: AbortSignal },
   table: SQLiteTable,
-  roomUid: RoomUid,
+  key: RowsKey,
   { columns, rows }: Rows,
   changes: Changes = {},
 ): Promise<void> {
+  requireKnown(table, columns);
   for (let at = 0; at < rows.length; ) {
     const from = at;
     at = await database.commit((queries) => {
       over.throwIfAborted();
-      const insert = inserterOf(queries, table, roomUid, columns, changes);
+      const insert = inserterOf(queries, table, key, columns, changes);
       const until = monotonicMs() + STAGE_MS;
       let next = from;
       do insert(rows[next++] ?? []);
@@ -137,39 +150,41 @@ export async function stageRows(
   }
 }
 
-/** Rooms that the table has rows of, and that were not made. */
-export function straysIn(queries: Queries, table: SQLiteTable): RoomUid[] {
+/** Keys of the table's rows that no room has. */
+export function straysIn(queries: Queries, table: SQLiteTable): RowsKey[] {
   const name = getTableName(table);
   const next = (after: string) => `(SELECT min(room_uid) FROM ${name} WHERE room_uid > ${after})`;
-  const read = rawQuery<{ room_uid: RoomUid }>(
+  const read = rawQuery<{ room_uid: RowsKey }>(
     queries,
     `WITH RECURSIVE found (room_uid) AS (
        SELECT ${next("''")} UNION ALL SELECT ${next("found.room_uid")} FROM found WHERE found.room_uid IS NOT NULL
      )
-     SELECT room_uid FROM found WHERE room_uid IS NOT NULL AND room_uid NOT IN (SELECT room_uid FROM rooms)`,
+     SELECT room_uid FROM found WHERE room_uid IS NOT NULL AND room_uid NOT IN (SELECT rows_key FROM room_rows)
+       AND room_uid NOT IN (SELECT room_uid FROM rooms EXCEPT SELECT room_uid FROM room_rows)`,
   );
   return read([]).map(({ room_uid }) => room_uid);
+}
+
+/** Also for a state without rows. */
+function requireKnown(table: SQLiteTable, columns: readonly string[]): void {
+  const known = columnsOf(table);
+  const stranger = columns.find((column) => !known.includes(column));
+  if (stranger !== undefined) throw new Error(`this roomd's table ${getTableName(table)} has no column ${stranger}`);
 }
 
 function inserterOf(
   queries: Queries,
   table: SQLiteTable,
-  roomUid: RoomUid,
+  key: RoomUid | RowsKey,
   columns: readonly string[],
   changes: Changes,
 ): (row: Values) => void {
   const name = getTableName(table);
-  const known = columnsOf(table);
-  const stranger = columns.find((column) => !known.includes(column));
-  if (stranger !== undefined) throw new Error(`this roomd's table ${name} has no column ${stranger}`);
+  requireKnown(table, columns);
   const changeOf = columns.map((column) => changes[column]);
   const places = ["room_uid", ...columns].map(() => "?").join();
   const insert = rawStatement(queries, `INSERT INTO ${name} (room_uid, ${columns.join()}) VALUES (${places})`);
-  return (row) => insert([roomUid, ...row.map((value, at) => changeOf[at]?.(value) ?? value)]);
-}
-
-export function removeRows(queries: Queries, table: SQLiteTable, roomUid: RoomUid): void {
-  rawStatement(queries, `DELETE FROM ${getTableName(table)} WHERE room_uid = ?`)([roomUid]);
+  return (row) => insert([key, ...row.map((value, at) => changeOf[at]?.(value) ?? value)]);
 }
 
 /** One column's values. */

@@ -1,4 +1,11 @@
--- Agents, messages and barriers.
+-- Agents, messages and barriers. Their column room_uid is a key of rows.
+
+-- Keys of the rows of rooms that were restored, or came from another host; other rooms have their uid as the key.
+CREATE TABLE room_rows (
+  room_uid TEXT PRIMARY KEY,
+  rows_key TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX room_rows_by_key ON room_rows (rows_key);
 
 -- Agents that have used the fabric of a room, with or without a sandbox.
 CREATE TABLE agents (

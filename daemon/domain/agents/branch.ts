@@ -6,10 +6,15 @@
  * inbox without a reader until every message to them is refused. In the room itself the sandbox's state shows it.
  */
 import type { RoomUid } from "../../../shared/ids.ts";
-import { type Branch, putRows, removeRows, stageRows, straysIn, takeRows, valuesIn } from "../../db/branch.ts";
+import { type Branch, stageRows, straysIn, takeRows, valuesIn } from "../../db/branch.ts";
+import { rowsOf, useRows } from "../../db/room-rows.ts";
 import type { Database } from "../../db/transact.ts";
 import { type AgentsState, acceptAgents } from "./foreign.ts";
+import { removeSome } from "./store.ts";
 import { agents } from "./table.ts";
+
+/** In one commit: each may have a thousand topics. */
+const REMOVED_AT_ONCE = 128;
 
 interface Present {
   database: Pick<Database, "commit">;
@@ -21,7 +26,7 @@ interface Present {
 export function makeBranch({ database, isGone, changed }: Present): Branch<AgentsState> {
   return {
     *take(queries, roomUid) {
-      const rows = yield* takeRows(queries, agents, roomUid);
+      const rows = yield* takeRows(queries, agents, rowsOf(queries, roomUid));
       return {
         agents: rows,
         gone: valuesIn(rows, "agent_id")
@@ -29,20 +34,21 @@ export function makeBranch({ database, isGone, changed }: Present): Branch<Agent
           .filter((name) => isGone(roomUid, name)),
       };
     },
-    stage: async (state, { room_uid }, over) => {
+    stage: async (state, { rows: key }, { over, isOther }) => {
       const names = valuesIn(state.agents, "agent_id");
-      const gone = new Set(state.gone);
+      const gone = new Set(isOther ? state.gone : []);
       const rows = state.agents.rows.filter((_, at) => !gone.has(String(names[at])));
-      await stageRows({ database, over }, agents, room_uid, { ...state.agents, rows });
+      await stageRows({ database, over }, agents, key, { ...state.agents, rows });
     },
     put: (_, _state, { room_uid }) => changed(room_uid),
-    strays: (queries) => straysIn(queries, agents),
-    replace: (queries, state, { room_uid }) => {
-      removeRows(queries, agents, room_uid);
-      putRows(queries, agents, room_uid, state.agents);
+    replace: (queries, _state, { room_uid, rows }) => {
+      useRows(queries, room_uid, rows);
       changed(room_uid);
     },
-    requireSpace: () => {},
+    drop: async (rows) => {
+      while (await database.commit((queries) => removeSome(queries, rows, REMOVED_AT_ONCE))) {}
+    },
+    strays: (queries) => straysIn(queries, agents),
     // The branches of messages and barriers wake their own waiters.
     wake: async () => {},
     accept: acceptAgents,

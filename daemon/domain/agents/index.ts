@@ -11,10 +11,11 @@ import { WaitGraph } from "../../core/concurrency/wait-graph.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Branch } from "../../db/branch.ts";
 import type { Queries } from "../../db/client.ts";
+import { rowsOf } from "../../db/room-rows.ts";
 import { makeBranch } from "./branch.ts";
 import type { AgentSandbox, AgentsDeps } from "./deps.ts";
 import type { AgentsState } from "./foreign.ts";
-import { countAgents, findAgent, forgetAgents, roomAgents, roomTopics, saveAgent, seeAgent } from "./store.ts";
+import { countAgents, findAgent, roomAgents, roomTopics, saveAgent, seeAgent } from "./store.ts";
 import type { AgentRow } from "./table.ts";
 import { matchesTopic } from "./topics.ts";
 
@@ -185,13 +186,11 @@ export class Agents {
       .sort();
   }
 
-  /** Within a transaction: the rooms are gone. */
-  forget(queries: Queries, roomUids: readonly RoomUid[]): void {
-    forgetAgents(queries, roomUids);
-    for (const roomUid of roomUids) {
-      this.#rooms.delete(roomUid);
-      this.#sandboxes.delete(roomUid);
-    }
+  /** The room is gone: removes its agents, some in each commit. */
+  async forget(roomUid: RoomUid): Promise<void> {
+    await this.branch.drop(rowsOf(this.#deps.database.queries, roomUid));
+    this.#rooms.delete(roomUid);
+    this.#sandboxes.delete(roomUid);
   }
 }
 

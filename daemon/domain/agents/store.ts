@@ -1,15 +1,17 @@
 /** SQL of agents. */
-import { and, eq, inArray, ne, sql } from "drizzle-orm";
+import { and, eq, ne, sql } from "drizzle-orm";
 import type { RoomUid } from "../../../shared/ids.ts";
 import { preparedBy, type Queries, rawStatement } from "../../db/client.ts";
+import { type RowsKey, rowsOf } from "../../db/room-rows.ts";
 import { type AgentRow, agents } from "./table.ts";
 
 const target = [agents.room_uid, agents.agent_id];
-const inRoom = (roomUid: RoomUid) => eq(agents.room_uid, roomUid);
+const inRoom = (queries: Queries, roomUid: RoomUid) => eq(agents.room_uid, rowsOf(queries, roomUid));
 
 export function saveAgent(queries: Queries, row: AgentRow): void {
   const { topics, last_seen_at } = row;
-  queries.insert(agents).values(row).onConflictDoUpdate({ target, set: { topics, last_seen_at } }).run();
+  const stored = { ...row, room_uid: rowsOf(queries, row.room_uid) };
+  queries.insert(agents).values(stored).onConflictDoUpdate({ target, set: { topics, last_seen_at } }).run();
 }
 
 const seen = preparedBy((queries) =>
@@ -22,7 +24,7 @@ const seen = preparedBy((queries) =>
 
 /** A known agent keeps its topics. */
 export function seeAgent(queries: Queries, roomUid: RoomUid, agentId: string, at: string): void {
-  seen(queries)([roomUid, agentId, at]);
+  seen(queries)([rowsOf(queries, roomUid), agentId, at]);
 }
 
 const oneOf = preparedBy((queries) =>
@@ -34,7 +36,8 @@ const oneOf = preparedBy((queries) =>
 );
 
 export function findAgent(queries: Queries, roomUid: RoomUid, agentId: string): AgentRow | undefined {
-  return oneOf(queries).get({ room_uid: roomUid, agent_id: agentId });
+  const row = oneOf(queries).get({ room_uid: rowsOf(queries, roomUid), agent_id: agentId });
+  return row && { ...row, room_uid: roomUid };
 }
 
 const ofRoom = preparedBy((queries) =>
@@ -46,11 +49,12 @@ const ofRoom = preparedBy((queries) =>
 );
 
 export function roomAgents(queries: Queries, roomUid: RoomUid): AgentRow[] {
-  return ofRoom(queries).all({ room_uid: roomUid });
+  const rows = ofRoom(queries).all({ room_uid: rowsOf(queries, roomUid) });
+  return rows.map((row) => ({ ...row, room_uid: roomUid }));
 }
 
 export function countAgents(queries: Queries, roomUid: RoomUid): number {
-  const row = queries.select({ count: sql<number>`count(*)` }).from(agents).where(inRoom(roomUid)).get();
+  const row = queries.select({ count: sql<number>`count(*)` }).from(agents).where(inRoom(queries, roomUid)).get();
   return row?.count ?? 0;
 }
 
@@ -59,14 +63,14 @@ export function roomTopics(queries: Queries, roomUid: RoomUid, except: string): 
   const row = queries
     .select({ count: sql<number>`coalesce(sum(json_array_length(${agents.topics})), 0)` })
     .from(agents)
-    .where(and(inRoom(roomUid), ne(agents.agent_id, except)))
+    .where(and(inRoom(queries, roomUid), ne(agents.agent_id, except)))
     .get();
   return row?.count ?? 0;
 }
 
-export function forgetAgents(queries: Queries, roomUids: readonly RoomUid[]): void {
-  queries
-    .delete(agents)
-    .where(inArray(agents.room_uid, [...roomUids]))
-    .run();
+/** Removes some agents of a row set; returns false if there were none. */
+export function removeSome(queries: Queries, rows: RowsKey, limit: number): boolean {
+  const key = sql`room_uid, agent_id`;
+  const some = sql`SELECT ${key} FROM ${agents} WHERE room_uid = ${rows} LIMIT ${limit}`;
+  return queries.all(sql`DELETE FROM ${agents} WHERE (${key}) IN (${some}) RETURNING agent_id`).length > 0;
 }

@@ -1,11 +1,13 @@
 /** The table of agents, as queries see it. */
 import { primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { RoomUid } from "../../../shared/ids.ts";
+import type { RowsKey } from "../../db/room-rows.ts";
 
 export const agents = sqliteTable(
   "agents",
   {
-    room_uid: text().$type<RoomUid>().notNull(),
+    /** Key of the room's rows. */
+    room_uid: text().$type<RowsKey>().notNull(),
     agent_id: text().notNull(),
     topics: text({ mode: "json" }).$type<string[]>().notNull(),
     last_seen_at: text().notNull(),
@@ -13,4 +15,5 @@ export const agents = sqliteTable(
   (table) => [primaryKey({ columns: [table.room_uid, table.agent_id] })],
 );
 
-export type AgentRow = typeof agents.$inferSelect;
+/** A row with the uid of its room in place of the key. */
+export type AgentRow = Omit<typeof agents.$inferSelect, "room_uid"> & { room_uid: RoomUid };

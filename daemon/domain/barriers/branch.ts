@@ -8,10 +8,11 @@
  */
 import type { RoomUid } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
-import { type Branch, putRows, removeRows, stageRows, straysIn, takeRows } from "../../db/branch.ts";
+import { type Branch, stageRows, straysIn, takeRows } from "../../db/branch.ts";
+import { rowsOf, useRows } from "../../db/room-rows.ts";
 import type { BarrierDeps } from "./deps.ts";
 import { acceptBarriers, type BarriersState } from "./foreign.ts";
-import { breakBarriers, waitedForIn } from "./store.ts";
+import { breakBarriers, removeSome, waitedForIn } from "./store.ts";
 import { barriers } from "./table.ts";
 
 /** `breakGone` breaks the barriers that wait for agents that are gone, in separate commits. */
@@ -27,20 +28,21 @@ export function makeBranch(
   return {
     *take(queries, roomUid) {
       return {
-        barriers: yield* takeRows(queries, barriers, roomUid),
+        barriers: yield* takeRows(queries, barriers, rowsOf(queries, roomUid)),
         gone: waitedForIn(queries, roomUid).filter((agentId) => agents.isGone(roomUid, agentId)),
       };
     },
-    stage: ({ barriers: rows }, { room_uid }, over) => stageRows({ database, over }, barriers, room_uid, rows),
+    // A room's own have space in it, and others were counted by accept.
+    stage: ({ barriers: given }, { rows }, { over }) => stageRows({ database, over }, barriers, rows, given),
     put: finish,
-    strays: (queries) => straysIn(queries, barriers),
     replace: (queries, state, room) => {
-      removeRows(queries, barriers, room.room_uid);
-      putRows(queries, barriers, room.room_uid, state.barriers);
+      useRows(queries, room.room_uid, room.rows);
       finish(queries, state, room);
     },
-    // A room's own have space in it, and others were counted by accept.
-    requireSpace: () => {},
+    drop: async (rows) => {
+      while (await database.commit((queries) => removeSome(queries, rows))) {}
+    },
+    strays: (queries) => straysIn(queries, barriers),
     /** Also breaks the barriers that wait for agents that are gone by now. */
     wake: async ({ room_uid }) => {
       bells.ringAll(room_uid);

@@ -4,6 +4,7 @@ import type { RoomUid } from "../../../shared/ids.ts";
 import type { Bound } from "../../core/call/operation.ts";
 import { now } from "../../core/clock.ts";
 import { loopTime, Pieces } from "../../core/loop/index.ts";
+import { rowsOf } from "../../db/room-rows.ts";
 import { makeArrive } from "./arrive.ts";
 import { makeBranch } from "./branch.ts";
 import type { BarrierDeps } from "./deps.ts";
@@ -12,7 +13,7 @@ import { makeGet } from "./get.ts";
 import { Meetings } from "./meetings.ts";
 import { MissingParticipants } from "./missing.ts";
 import { BarrierSpace } from "./space.ts";
-import { breakBarriers, isWaitingFor, openNames, removeSome, waitedFor, waitedForIn } from "./store.ts";
+import { breakBarriers, isWaitingFor, openNames, waitedFor, waitedForIn } from "./store.ts";
 
 export { missingOf } from "./state.ts";
 export { findBarrier, openBarriers } from "./store.ts";
@@ -49,9 +50,10 @@ export function makeBarriers(needs: Omit<BarrierDeps, "meetings" | "missing" | "
       if (deps.agents.isGone(roomUid, agentId)) await agentGone(roomUid, agentId);
     }
   };
+  const branch = makeBranch(deps, breakGone);
   return {
     operations: [makeArrive(deps), ...makeGet(deps)] as Bound[],
-    branch: makeBranch(deps, breakGone),
+    branch,
     agentGone,
     /** Breaks the barriers that still wait for agents that went while no daemon was running. */
     start: async (): Promise<void> => {
@@ -60,7 +62,7 @@ export function makeBarriers(needs: Omit<BarrierDeps, "meetings" | "missing" | "
     },
     /** Removes all barriers of a destroyed room, some in each commit. */
     forget: async (roomUid: RoomUid): Promise<void> => {
-      while (await database.commit((queries) => removeSome(queries, roomUid))) {}
+      await branch.drop(rowsOf(database.queries, roomUid));
       deps.space.forget(roomUid);
     },
   };

@@ -2,10 +2,11 @@
 import { and, asc, eq, gt, inArray, lt, sql } from "drizzle-orm";
 import type { RoomUid } from "../../../shared/ids.ts";
 import { preparedBy, type Queries, rawQuery } from "../../db/client.ts";
+import { type RowsKey, roomOf, rowsOf } from "../../db/room-rows.ts";
 import { type BarrierRow, barriers } from "./table.ts";
 
-const named = (roomUid: RoomUid, barrierId: string) =>
-  and(eq(barriers.room_uid, roomUid), eq(barriers.barrier_id, barrierId));
+const named = (queries: Queries, roomUid: RoomUid, barrierId: string) =>
+  and(eq(barriers.room_uid, rowsOf(queries, roomUid)), eq(barriers.barrier_id, barrierId));
 
 /** The newest generation, or the requested one. */
 export function findBarrier(
@@ -14,13 +15,19 @@ export function findBarrier(
   barrierId: string,
   generation?: number,
 ): BarrierRow | undefined {
-  return queries
+  const row = queries
     .select()
     .from(barriers)
-    .where(and(named(roomUid, barrierId), generation === undefined ? undefined : eq(barriers.generation, generation)))
+    .where(
+      and(
+        named(queries, roomUid, barrierId),
+        generation === undefined ? undefined : eq(barriers.generation, generation),
+      ),
+    )
     .orderBy(sql`${barriers.generation} DESC`)
     .limit(1)
     .get();
+  return row && { ...row, room_uid: roomUid };
 }
 
 /** A row, and its names in indexes. */
@@ -47,7 +54,7 @@ export function waitingVersion(
   barrierId: string,
   generation: number,
 ): number | null {
-  return waitingVersionOf(queries)([roomUid, barrierId, generation])[0]?.arrived_bytes ?? null;
+  return waitingVersionOf(queries)([rowsOf(queries, roomUid), barrierId, generation])[0]?.arrived_bytes ?? null;
 }
 
 // Arrivals are only added.
@@ -63,7 +70,7 @@ export function saveBarrier(queries: Queries, row: BarrierRow): void {
   const { state, arrived, dead, ended_at } = row;
   queries
     .insert(barriers)
-    .values(row)
+    .values({ ...row, room_uid: rowsOf(queries, row.room_uid) })
     .onConflictDoUpdate({
       target: [barriers.room_uid, barriers.barrier_id, barriers.generation],
       set: { state, arrived, dead, ended_at },
@@ -72,11 +79,11 @@ export function saveBarrier(queries: Queries, row: BarrierRow): void {
 }
 
 /** A literal, not a parameter, so that the partial index of waiting generations is used. */
-const isWaitingIn = (roomUid: RoomUid) => and(eq(barriers.room_uid, roomUid), sql`${barriers.state} = 'waiting'`);
+const isWaitingIn = (rows: RowsKey) => and(eq(barriers.room_uid, rows), sql`${barriers.state} = 'waiting'`);
 
 /** The names of barriers that are open, the oldest first: by the index alone. */
 export function openNames(queries: Queries, roomUid: RoomUid): string[] {
-  return openNamesOf(queries)([roomUid]).map(({ barrier_id }) => barrier_id);
+  return openNamesOf(queries)([rowsOf(queries, roomUid)]).map(({ barrier_id }) => barrier_id);
 }
 
 const openNamesOf = preparedBy((queries) =>
@@ -89,7 +96,7 @@ const openNamesOf = preparedBy((queries) =>
 
 /** Whether this barrier waits for the agent by name. */
 export function isWaitingFor(queries: Queries, roomUid: RoomUid, barrierId: string, agentId: string): boolean {
-  return isWaitingForOf(queries)([agentId, roomUid, barrierId])[0]?.is_named === 1;
+  return isWaitingForOf(queries)([agentId, rowsOf(queries, roomUid), barrierId])[0]?.is_named === 1;
 }
 
 const isWaitingForOf = preparedBy((queries) =>
@@ -118,7 +125,7 @@ export function breakBarriers(
     .set({ state: "broken", dead: sql`(SELECT json_group_array(named.value) ${theirs})`, ended_at })
     .where(
       and(
-        isWaitingIn(roomUid),
+        isWaitingIn(rowsOf(queries, roomUid)),
         barrierIds && inArray(barriers.barrier_id, [...barrierIds]),
         sql`EXISTS (SELECT 1 ${theirs})`,
       ),
@@ -130,29 +137,33 @@ export function breakBarriers(
 
 /** Agents that are waited for by name, in any room. */
 export function waitedFor(queries: Queries): { room_uid: RoomUid; agent_id: string }[] {
-  return queries.all(
-    sql`SELECT DISTINCT ${barriers.room_uid} AS room_uid, each.value AS agent_id
+  const rows = queries.all<{ rows: RowsKey; agent_id: string }>(
+    sql`SELECT DISTINCT ${barriers.room_uid} AS rows, each.value AS agent_id
         FROM ${barriers}, json_each(${barriers.participants}) AS each WHERE ${barriers.state} = 'waiting'`,
   );
+  return rows.flatMap(({ rows, agent_id }) => {
+    const room_uid = roomOf(queries, rows);
+    return room_uid === null ? [] : [{ room_uid, agent_id }];
+  });
 }
 
 /** The same of one room. */
 export function waitedForIn(queries: Queries, roomUid: RoomUid): string[] {
   const rows = queries.all<{ agent_id: string }>(
     sql`SELECT DISTINCT each.value AS agent_id FROM ${barriers}, json_each(${barriers.participants}) AS each
-        WHERE ${barriers.room_uid} = ${roomUid} AND ${barriers.state} = 'waiting'`,
+        WHERE ${barriers.room_uid} = ${rowsOf(queries, roomUid)} AND ${barriers.state} = 'waiting'`,
   );
   return rows.map(({ agent_id }) => agent_id);
 }
 
 /** The newest generation of each, by name. */
 export function listBarriers(queries: Queries, roomUid: RoomUid, after: string | null, limit: number): BarrierRow[] {
-  return queries
+  const rows = queries
     .select()
     .from(barriers)
     .where(
       and(
-        eq(barriers.room_uid, roomUid),
+        eq(barriers.room_uid, rowsOf(queries, roomUid)),
         after === null ? undefined : gt(barriers.barrier_id, after),
         sql`${barriers.generation} = (SELECT max(b.generation) FROM barriers b WHERE b.room_uid = ${barriers.room_uid} AND b.barrier_id = ${barriers.barrier_id})`,
       ),
@@ -160,6 +171,7 @@ export function listBarriers(queries: Queries, roomUid: RoomUid, after: string |
     .orderBy(asc(barriers.barrier_id))
     .limit(limit)
     .all();
+  return rows.map((row) => ({ ...row, room_uid: roomUid }));
 }
 
 /**
@@ -171,7 +183,7 @@ export function openBarriers(
   roomUid: RoomUid,
   most: { barriers: number; nameBytes: number },
 ): { open: BarrierRow[]; hasMore: boolean } {
-  const found = openOf(queries)([roomUid, most.barriers + 1]);
+  const found = openOf(queries)([rowsOf(queries, roomUid), most.barriers + 1]);
   let left = most.nameBytes;
   const read = found.slice(0, most.barriers).filter(({ bytes }) => {
     left -= bytes;
@@ -209,10 +221,11 @@ export function countSome(
 ): { names: number; bytes: number; upTo: CountedUpTo | null } {
   const { barrier_id, generation } = after;
   const { countedUpTo, counted } = countsOf(queries);
-  const upTo = countedUpTo([roomUid, barrier_id, generation, most - 1])[0] ?? null;
+  const rows = rowsOf(queries, roomUid);
+  const upTo = countedUpTo([rows, barrier_id, generation, most - 1])[0] ?? null;
   // No name is greater: names have ASCII characters only.
   const last = upTo ?? { barrier_id: "\u{10ffff}", generation: 0 };
-  const [sums] = counted([roomUid, barrier_id, generation, last.barrier_id, last.generation]);
+  const [sums] = counted([rows, barrier_id, generation, last.barrier_id, last.generation]);
   return { names: sums?.names ?? 0, bytes: sums?.bytes ?? 0, upTo };
 }
 
@@ -235,7 +248,7 @@ export function removeGenerations(queries: Queries, roomUid: RoomUid, barrierId:
   const { participants, parties } = barriers;
   const removed = queries
     .delete(barriers)
-    .where(and(named(roomUid, barrierId), lt(barriers.generation, generation)))
+    .where(and(named(queries, roomUid, barrierId), lt(barriers.generation, generation)))
     .returning({ participants, parties })
     .all();
   return removed.reduce((sum, row) => sum + bytesOf(row), 0);
@@ -244,9 +257,9 @@ export function removeGenerations(queries: Queries, roomUid: RoomUid, barrierId:
 /** In one commit: each generation may have 64 KiB of names. */
 const MAX_REMOVED = 256;
 
-/** Removes some generations of a room; returns false if there were none. Bounded by MAX_REMOVED. */
-export function removeSome(queries: Queries, roomUid: RoomUid): boolean {
+/** Removes some generations of a row set; returns false if there were none. Bounded by MAX_REMOVED. */
+export function removeSome(queries: Queries, rows: RowsKey): boolean {
   const key = sql`room_uid, barrier_id, generation`;
-  const some = sql`SELECT ${key} FROM ${barriers} WHERE room_uid = ${roomUid} LIMIT ${MAX_REMOVED}`;
+  const some = sql`SELECT ${key} FROM ${barriers} WHERE room_uid = ${rows} LIMIT ${MAX_REMOVED}`;
   return queries.all(sql`DELETE FROM ${barriers} WHERE (${key}) IN (${some}) RETURNING generation`).length > 0;
 }

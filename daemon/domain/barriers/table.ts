@@ -2,11 +2,13 @@
 import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { BarrierState } from "../../../shared/api/barriers.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
+import type { RowsKey } from "../../db/room-rows.ts";
 
 export const barriers = sqliteTable(
   "barriers",
   {
-    room_uid: text().$type<RoomUid>().notNull(),
+    /** Key of the room's rows. */
+    room_uid: text().$type<RowsKey>().notNull(),
     barrier_id: text().notNull(),
     generation: integer().notNull(),
     state: text().$type<BarrierState>().notNull(),
@@ -20,4 +22,5 @@ export const barriers = sqliteTable(
   (table) => [primaryKey({ columns: [table.room_uid, table.barrier_id, table.generation] })],
 );
 
-export type BarrierRow = typeof barriers.$inferSelect;
+/** A row with the uid of its room in place of the key. */
+export type BarrierRow = Omit<typeof barriers.$inferSelect, "room_uid"> & { room_uid: RoomUid };

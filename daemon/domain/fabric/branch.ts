@@ -15,28 +15,28 @@
  * A pending ack and a TTL continue with their remaining time. `created_at` is unchanged.
  */
 import { at } from "../../core/clock.ts";
-import { inPieces, loopTime, ownerOf, Pieces, wholly } from "../../core/loop/index.ts";
-import {
-  type Branch,
-  type BranchedRoom,
-  putRows,
-  type Rows,
-  removeRows,
-  stageRows,
-  straysIn,
-  takeRows,
-} from "../../db/branch.ts";
+import { inPieces, loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
+import { type Branch, type BranchedRoom, type Rows, stageRows, straysIn, takeRows } from "../../db/branch.ts";
 import type { Queries } from "../../db/client.ts";
+import { type RowsKey, rowsOf, useRows } from "../../db/room-rows.ts";
 import type { FabricDeps } from "./deps.ts";
-import { bytesOfRoom, goneUpTo, markBranched } from "./retention/budget.ts";
-import { deleteSpread, lastSeq, nextDue } from "./store.ts";
+import { goneUpTo, markBranched } from "./retention/budget.ts";
+import { deleteSpread, lastSeq, nextDue, removeSome } from "./store.ts";
 import { deliveries, messages } from "./table.ts";
 import { acceptFabric, bytesOfState, type FabricState } from "./untrusted.ts";
 
+/** Some milliseconds of work if payloads have their maximum size. */
+const REMOVED_AT_ONCE = 128;
+
 export function makeBranch(deps: FabricDeps): Branch<FabricState> {
   const { bells, budget, database, due, history, space } = deps;
-  /** Of states that were staged. */
-  const bytesOfStaged = new WeakMap<FabricState, number>();
+  /** Bytes of the messages of staged rows. */
+  const staged = new Map<RowsKey, number>();
+  const bytesOfStaged = ({ rows }: BranchedRoom) => {
+    const bytes = staged.get(rows);
+    if (bytes === undefined) throw new Error("the rows of a room's messages were not staged");
+    return bytes;
+  };
   const finish = (queries: Queries, state: FabricState, room: BranchedRoom, last_seq: number) => {
     markBranched(queries, room, { gone_seq: state.gone_seq, last_seq });
     space.forget(room.room_uid);
@@ -44,56 +44,53 @@ export function makeBranch(deps: FabricDeps): Branch<FabricState> {
   return {
     *take(queries, roomUid) {
       const last_seq = lastSeq(queries, roomUid);
-      const taken = yield* takeRows(queries, deliveries, roomUid);
+      const rows = rowsOf(queries, roomUid);
+      const taken = yield* takeRows(queries, deliveries, rows);
       const at = taken.columns.indexOf("seq");
       return {
         last_seq,
         gone_seq: goneUpTo(queries, roomUid),
-        messages: yield* takeRows(queries, messages, roomUid),
+        messages: yield* takeRows(queries, messages, rows),
         // Others are of messages that are being spread.
         deliveries: { ...taken, rows: taken.rows.filter((row) => Number(row[at]) <= last_seq) },
       };
     },
 
-    stage: async (state, { org_id, room_uid, pausedMs }, over) => {
+    stage: async (state, { org_id, room_uid, rows, pausedMs }, { over, requiresSpace }) => {
       const pieces = new Pieces(loopTime, ownerOf(org_id), "room.rows", { signal: over });
       const bytes = await inPieces(bytesOfState(state), pieces);
-      budget.requireSpace(database.queries, org_id, bytes);
-      bytesOfStaged.set(state, bytes);
+      const added = bytes - budget.ofRoom(database.queries, room_uid);
+      if (requiresSpace && added > 0) budget.requireSpace(database.queries, org_id, added);
+      staged.set(rows, bytes);
       const commits = { database, over };
-      await stageRows(commits, messages, room_uid, state.messages, ofMessages(pausedMs));
-      await stageRows(commits, deliveries, room_uid, state.deliveries, ofDeliveries(pausedMs));
+      await stageRows(commits, messages, rows, state.messages, ofMessages(pausedMs));
+      await stageRows(commits, deliveries, rows, state.deliveries, ofDeliveries(pausedMs));
     },
 
     /** Throws quota_exceeded if the organization's messages leave no space for these. */
     put: (queries, state, room) => {
-      const bytes = bytesOfStaged.get(state);
-      if (bytes === undefined) throw new Error("failed to stage the rows of a room's messages");
       finish(queries, state, room, state.last_seq);
-      budget.take(queries, room, bytes);
+      budget.take(queries, room, bytesOfStaged(room));
     },
 
     strays: (queries) => [...new Set([...straysIn(queries, messages), ...straysIn(queries, deliveries)])],
 
     replace: (queries, state, room) => {
-      const { room_uid, pausedMs } = room;
+      const { room_uid } = room;
       const last = Math.max(state.last_seq, lastSeq(queries, room_uid));
-      budget.giveBack(queries, room, bytesOfRoom(queries, room_uid));
+      useRows(queries, room_uid, room.rows);
       deleteSpread(queries, room_uid);
-      removeRows(queries, deliveries, room_uid);
-      removeRows(queries, messages, room_uid);
-      putRows(queries, messages, room_uid, state.messages, ofMessages(pausedMs));
-      putRows(queries, deliveries, room_uid, state.deliveries, ofDeliveries(pausedMs));
       finish(queries, state, room, last);
-      budget.add(queries, room, bytesOfRoom(queries, room_uid));
+      budget.add(queries, room, bytesOfStaged(room) - budget.ofRoom(queries, room_uid));
     },
 
-    requireSpace: (queries, state, { org_id, room_uid }) => {
-      const asked = wholly(bytesOfState(state)) - bytesOfRoom(queries, room_uid);
-      if (asked > 0) budget.requireSpace(queries, org_id, asked);
+    drop: async (rows) => {
+      staged.delete(rows);
+      while (await database.commit((queries) => removeSome(queries, rows, REMOVED_AT_ONCE))) {}
     },
 
-    wake: async ({ org_id, room_uid }) => {
+    wake: async ({ org_id, room_uid, rows }) => {
+      staged.delete(rows);
       const next = nextDue(database.queries);
       if (next !== null) due.expectAt(next);
       history.grown(org_id);

@@ -2,6 +2,7 @@
 
 import type { RoomUid } from "../../../shared/ids.ts";
 import type { Bound } from "../../core/call/operation.ts";
+import { rowsOf } from "../../db/room-rows.ts";
 import { makeAck } from "./ack.ts";
 import { makeBranch } from "./branch.ts";
 import type { FabricDeps, FabricOptions } from "./deps.ts";
@@ -17,15 +18,12 @@ import { makeSend } from "./send.ts";
 import { makeSendMany } from "./send-many.ts";
 import { Sequence } from "./sequence.ts";
 import { Spreads } from "./spread.ts";
-import { deleteSpread, removeSome } from "./store.ts";
+import { deleteSpread } from "./store.ts";
 import { makeSubscribe } from "./subscribe.ts";
 import { MessageTimers } from "./timers.ts";
 
 export { type OpenRequest, openRequests } from "./open-requests.ts";
 export { hasOpen, locateMessage } from "./store.ts";
-
-/** Some milliseconds of work if payloads have their maximum size. */
-const REMOVED_AT_ONCE = 128;
 
 export function makeFabric(options: FabricOptions) {
   const { database, log } = options;
@@ -37,12 +35,13 @@ export function makeFabric(options: FabricOptions) {
   const spreads = new Spreads({ database, order });
   const space = new InboxCapacity(database);
   const deps: FabricDeps = { ...options, budget, due, history, lately, order, space, spreads };
+  const branch = makeBranch(deps);
   /** Removes all messages of a room that is gone, some at a time, so that others are answered in between. */
   const forget = async (roomUid: RoomUid) => {
     deps.order.forget(roomUid);
     deps.space.forget(roomUid);
     lately.forget(roomUid);
-    while (await database.commit((queries) => removeSome(queries, roomUid, REMOVED_AT_ONCE))) {}
+    await branch.drop(rowsOf(database.queries, roomUid));
     await database.commit((queries) => {
       deleteSpread(queries, roomUid);
       budget.forget(queries, roomUid);
@@ -59,7 +58,7 @@ export function makeFabric(options: FabricOptions) {
       makeSubscribe(deps),
       makePresence(deps),
     ] as Bound[],
-    branch: makeBranch(deps),
+    branch,
     /** Removes deliveries of messages that a daemon before this one has not kept; before rooms are served. */
     recover: () => spreads.start(),
     /** Starts the timer for redeliveries and expirations, including those that became due since the previous daemon. */

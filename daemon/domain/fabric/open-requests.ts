@@ -2,6 +2,7 @@
 import type { RoomUid } from "../../../shared/ids.ts";
 import { wallMs } from "../../core/clock.ts";
 import { preparedBy, type Queries, rawQuery } from "../../db/client.ts";
+import { rowsOf } from "../../db/room-rows.ts";
 
 /** One recipient of a request that has not replied. */
 export interface OpenRequest {
@@ -19,7 +20,8 @@ const LOOKS_FOR_ONE = 4;
  * The oldest first, without expired ones. Uses the index of deliveries without a reply. Prepared, since it runs for every room of a list.
  */
 export function openRequests(queries: Queries, roomUid: RoomUid, limit: number): OpenRequest[] {
-  return statementOf(queries)([roomUid, limit * LOOKS_FOR_ONE, roomUid, wallMs(), limit]);
+  const rows = rowsOf(queries, roomUid);
+  return statementOf(queries)([rows, limit * LOOKS_FOR_ONE, rows, wallMs(), limit]);
 }
 
 const statementOf = preparedBy((queries) =>

@@ -3,6 +3,7 @@ import { and, desc, eq, inArray, type SQL, type SQLWrapper, sql } from "drizzle-
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import { wallMs } from "../../core/clock.ts";
 import { preparedBy, type Queries, rawInsert, rawQuery, rawStatement } from "../../db/client.ts";
+import { type RowsKey, rowsIn, rowsOf } from "../../db/room-rows.ts";
 import { type DeliveryRow, deliveries, type MessageRow, messageRooms, messageSpreads, messages } from "./table.ts";
 
 /** Literals, not parameters, so that the partial index of open deliveries is used. */
@@ -22,7 +23,7 @@ function prepare(queries: Queries) {
     last: rawQuery<{ seq: number }>(
       queries,
       `SELECT max(
-         ifnull((SELECT max(seq) FROM messages WHERE room_uid = ?1), 0),
+         ifnull((SELECT max(seq) FROM messages WHERE room_uid = ?2), 0),
          ifnull((SELECT last_seq FROM message_rooms WHERE room_uid = ?1), 0)) AS seq`,
     ),
     byId: queries
@@ -102,6 +103,12 @@ function prepare(queries: Queries) {
 
 const statementsOf = preparedBy(prepare);
 
+/** The values of a row's place, as the tables have them. */
+const stored = (queries: Queries, place: { room_uid: RoomUid; agent_id: string }): Record<string, unknown> => ({
+  ...place,
+  room_uid: rowsOf(queries, place.room_uid),
+});
+
 interface InboxPosition {
   room_uid: RoomUid;
   agent_id: string;
@@ -110,20 +117,21 @@ interface InboxPosition {
 
 /** The last seq that a room gave out; 0 when it has given none. */
 export function lastSeq(queries: Queries, roomUid: RoomUid): number {
-  return statementsOf(queries).last([roomUid])[0]?.seq ?? 0;
+  return statementsOf(queries).last([roomUid, rowsOf(queries, roomUid)])[0]?.seq ?? 0;
 }
 
 export function findMessage(queries: Queries, roomUid: RoomUid, messageId: string): MessageRow | undefined {
-  return statementsOf(queries).byId.get({ room_uid: roomUid, message_id: messageId });
+  const row = statementsOf(queries).byId.get({ room_uid: rowsOf(queries, roomUid), message_id: messageId });
+  return row && { ...row, room_uid: roomUid };
 }
 
 /** An organization's, in one of these rooms (null: of all), the newest room first. */
 export function locateMessage(queries: Queries, orgId: OrgId, roomUids: readonly RoomUid[] | null, messageId: string) {
-  const { room_uid, source, recipients, message_id } = messages;
+  const { source, recipients, message_id } = messages;
   return queries
-    .select({ room_uid, source, recipients })
+    .select({ room_uid: messageRooms.room_uid, source, recipients })
     .from(messageRooms)
-    .innerJoin(messages, eq(room_uid, messageRooms.room_uid))
+    .innerJoin(messages, eq(messages.room_uid, rowsIn(messageRooms.room_uid)))
     .where(
       and(
         eq(messageRooms.org_id, orgId),
@@ -137,11 +145,11 @@ export function locateMessage(queries: Queries, orgId: OrgId, roomUids: readonly
 }
 
 export function insertMessage(queries: Queries, row: MessageRow): void {
-  statementsOf(queries).insertMessage(row);
+  statementsOf(queries).insertMessage({ ...row, room_uid: rowsOf(queries, row.room_uid) });
 }
 
 export function insertDelivery(queries: Queries, row: DeliveryRow): void {
-  statementsOf(queries).insertDelivery(row);
+  statementsOf(queries).insertDelivery({ ...row, room_uid: rowsOf(queries, row.room_uid) });
 }
 
 export function insertSpread(queries: Queries, room_uid: RoomUid, seq: number, agents: readonly string[]): void {
@@ -175,7 +183,7 @@ export function removeDeliveries(
   [first, last]: readonly [number, number],
   agents: readonly string[],
 ): void {
-  statementsOf(queries).removeDeliveries([roomUid, first, last, JSON.stringify(agents)]);
+  statementsOf(queries).removeDeliveries([rowsOf(queries, roomUid), first, last, JSON.stringify(agents)]);
 }
 
 /**
@@ -190,7 +198,7 @@ export function noteReply(queries: Queries, { room_uid, source }: MessageRow, re
     .set({ awaited: false })
     .where(
       and(
-        eq(deliveries.room_uid, room_uid),
+        eq(deliveries.room_uid, rowsOf(queries, room_uid)),
         eq(deliveries.seq, asked.seq),
         AWAITED,
         asked.topic === null ? eq(deliveries.agent_id, source) : undefined,
@@ -202,7 +210,7 @@ export function noteReply(queries: Queries, { room_uid, source }: MessageRow, re
 /** Whether an agent's inbox has a message, an undelivered message, or a message of this time or later: for queries about agents. */
 export function hasOpen(roomUid: SQLWrapper, agentId: SQLWrapper, which: "any" | "queued" | { since: string }): SQL {
   const { state, expires_at_ms } = deliveries;
-  const its = sql`${deliveries.room_uid} = ${roomUid} AND ${deliveries.agent_id} = ${agentId} AND ${OPEN}`;
+  const its = sql`${deliveries.room_uid} = ${rowsIn(roomUid)} AND ${deliveries.agent_id} = ${agentId} AND ${OPEN}`;
   const isLive = sql`(${expires_at_ms} IS NULL OR ${expires_at_ms} > ${wallMs()})`;
   const isOne = which === "queued" ? and(isLive, eq(state, "queued")) : isLive;
   if (typeof which === "object") {
@@ -215,11 +223,12 @@ export function hasOpen(roomUid: SQLWrapper, agentId: SQLWrapper, which: "any" |
 
 /** How many messages are in an inbox. */
 export function inboxDepth(queries: Queries, roomUid: RoomUid, agentId: string): number {
-  return statementsOf(queries).depth([roomUid, agentId])[0]?.depth ?? 0;
+  return statementsOf(queries).depth([rowsOf(queries, roomUid), agentId])[0]?.depth ?? 0;
 }
 
 export function findDelivery(queries: Queries, place: InboxPosition): DeliveryRow | undefined {
-  return statementsOf(queries).delivery.get({ ...place });
+  const row = statementsOf(queries).delivery.get(stored(queries, place));
+  return row && { ...row, room_uid: place.room_uid };
 }
 
 /** Of each recipient, in their order, in one statement: there may be thousands. Null: it is kept no more. */
@@ -227,7 +236,7 @@ export function deliveriesOf(
   queries: Queries,
   { room_uid, seq, recipients }: Pick<MessageRow, "room_uid" | "seq" | "recipients">,
 ): { agent_id: string; state: DeliveryRow["state"] | null }[] {
-  return deliveriesBy(queries)([room_uid, seq, JSON.stringify(recipients)]);
+  return deliveriesBy(queries)([rowsOf(queries, room_uid), seq, JSON.stringify(recipients)]);
 }
 
 const deliveriesBy = preparedBy((queries) =>
@@ -245,30 +254,31 @@ export function findReply(
   queries: Queries,
   asked: { room_uid: RoomUid; reply_to: string; source: string; agent_id: string },
 ): MessageRow | undefined {
-  return statementsOf(queries).reply.get({ ...asked });
+  const row = statementsOf(queries).reply.get(stored(queries, asked));
+  return row && { ...row, room_uid: asked.room_uid };
 }
 
 /** Marks it as handed out; if it needs an ack, it is redelivered at `dueAtMs`. */
 export function handOut(queries: Queries, place: InboxPosition, dueAtMs: number): void {
-  statementsOf(queries).handOut.run({ ...place, due_at_ms: dueAtMs });
+  statementsOf(queries).handOut.run({ ...stored(queries, place), due_at_ms: dueAtMs });
 }
 
 export function ackDelivery(queries: Queries, place: InboxPosition): void {
-  statementsOf(queries).ack.run({ ...place });
+  statementsOf(queries).ack.run(stored(queries, place));
 }
 
 /** Whether there is something up to `seq` that `markRead` would mark. */
 export function hasUnread(queries: Queries, place: InboxPosition): boolean {
-  return statementsOf(queries).unread.get({ ...place }) !== undefined;
+  return statementsOf(queries).unread.get(stored(queries, place)) !== undefined;
 }
 
 /** The recipient has read past `seq`: messages that need no ack leave the inbox. */
 export function markRead(queries: Queries, place: InboxPosition): void {
-  statementsOf(queries).read.run({ ...place });
+  statementsOf(queries).read.run(stored(queries, place));
 }
 
 /** Deliveries due by `nowMs`: to be redelivered, or to expire. */
-export function dueDeliveries(queries: Queries, nowMs: number, limit: number): DeliveryRow[] {
+export function dueDeliveries(queries: Queries, nowMs: number, limit: number): DueDelivery[] {
   return queries
     .select()
     .from(deliveries)
@@ -277,6 +287,9 @@ export function dueDeliveries(queries: Queries, nowMs: number, limit: number): D
     .limit(limit)
     .all();
 }
+
+/** With the key of its row set, which may belong to no room: before a restore, and after it. */
+export type DueDelivery = typeof deliveries.$inferSelect;
 
 export function nextDue(queries: Queries): number | null {
   const first = queries
@@ -294,20 +307,20 @@ export type DeliveryChange = Pick<DeliveryRow, "state" | "due_at_ms"> & { awaite
 
 export function setDelivery(
   queries: Queries,
-  { room_uid, agent_id, seq }: InboxPosition,
+  { room_uid, agent_id, seq }: Pick<DueDelivery, "room_uid" | "agent_id" | "seq">,
   change: DeliveryChange,
 ): void {
   const { state, due_at_ms, awaited } = change;
   statementsOf(queries).change([state, due_at_ms, awaited === false ? 1 : 0, room_uid, agent_id, seq]);
 }
 
-/** Removes some deliveries of a room, then, once there are none, some of its messages; false if nothing remains. */
-export function removeSome(queries: Queries, roomUid: RoomUid, limit: number): boolean {
+/** Removes some deliveries of a row set, then, once there are none, some of its messages; false if nothing remains. */
+export function removeSome(queries: Queries, rows: RowsKey, limit: number): boolean {
   for (const [table, key] of [
     [deliveries, sql`room_uid, agent_id, seq`],
     [messages, sql`room_uid, seq`],
   ] as const) {
-    const some = sql`SELECT ${key} FROM ${table} WHERE room_uid = ${roomUid} LIMIT ${limit}`;
+    const some = sql`SELECT ${key} FROM ${table} WHERE room_uid = ${rows} LIMIT ${limit}`;
     if (queries.all(sql`DELETE FROM ${table} WHERE (${key}) IN (${some}) RETURNING seq`).length > 0) return true;
   }
   return false;

@@ -2,11 +2,13 @@
 import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { DeliveryState, MessageKind } from "../../../shared/api/fabric.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
+import type { RowsKey } from "../../db/room-rows.ts";
 
 export const messages = sqliteTable(
   "messages",
   {
-    room_uid: text().$type<RoomUid>().notNull(),
+    /** Key of the room's rows. */
+    room_uid: text().$type<RowsKey>().notNull(),
     seq: integer().notNull(),
     message_id: text().notNull(),
     source: text().notNull(),
@@ -32,7 +34,8 @@ export const messages = sqliteTable(
 export const deliveries = sqliteTable(
   "deliveries",
   {
-    room_uid: text().$type<RoomUid>().notNull(),
+    /** Key of the room's rows. */
+    room_uid: text().$type<RowsKey>().notNull(),
     agent_id: text().notNull(),
     seq: integer().notNull(),
     state: text().$type<DeliveryState>().notNull(),
@@ -66,5 +69,7 @@ export const messageSpreads = sqliteTable("message_spreads", {
   agents: text({ mode: "json" }).$type<readonly string[]>().notNull(),
 });
 
-export type MessageRow = typeof messages.$inferSelect;
-export type DeliveryRow = typeof deliveries.$inferSelect;
+/** A row with the uid of its room in place of the key. */
+type OfRoom<Row> = Omit<Row, "room_uid"> & { room_uid: RoomUid };
+export type MessageRow = OfRoom<typeof messages.$inferSelect>;
+export type DeliveryRow = OfRoom<typeof deliveries.$inferSelect>;

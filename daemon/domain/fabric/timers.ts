@@ -9,10 +9,10 @@ import type { Notifier } from "../../core/concurrency/notifier.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
+import { roomOf } from "../../db/room-rows.ts";
 import type { Database } from "../../db/transact.ts";
 import { inboxBell } from "./bells.ts";
-import { type DeliveryChange, dueDeliveries, nextDue, setDelivery } from "./store.ts";
-import type { DeliveryRow } from "./table.ts";
+import { type DeliveryChange, type DueDelivery, dueDeliveries, nextDue, setDelivery } from "./store.ts";
 
 /** Of one commit: 2 ms. */
 const MAX_AT_ONCE = 256;
@@ -83,10 +83,13 @@ function settleDue(queries: Queries, nowMs: number): { room_uid: RoomUid; agent_
   const due = dueDeliveries(queries, nowMs, MAX_AT_ONCE);
   const changes = due.map((delivery) => ({ delivery, change: nextOf(delivery, nowMs) }));
   for (const { delivery, change } of changes) setDelivery(queries, delivery, change);
-  return changes.filter(({ change }) => change.state === "queued").map(({ delivery }) => delivery);
+  return changes.flatMap(({ delivery: { room_uid: rows, agent_id }, change }) => {
+    const room_uid = change.state === "queued" ? roomOf(queries, rows) : null;
+    return room_uid === null ? [] : [{ room_uid, agent_id }];
+  });
 }
 
-function nextOf({ attempts, expires_at_ms }: DeliveryRow, nowMs: number): DeliveryChange {
+function nextOf({ attempts, expires_at_ms }: DueDelivery, nowMs: number): DeliveryChange {
   if (expires_at_ms !== null && expires_at_ms <= nowMs) return { state: "expired", due_at_ms: null, awaited: false };
   if (attempts > REDELIVERIES) return { state: "undeliverable", due_at_ms: null };
   return { state: "queued", due_at_ms: expires_at_ms };

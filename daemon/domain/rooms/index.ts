@@ -12,13 +12,14 @@ import { Deadlines } from "../../core/concurrency/deadlines.ts";
 import type { Paths } from "../../core/config/paths.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
+import type { RowsKey } from "../../db/room-rows.ts";
 import type { Database } from "../../db/transact.ts";
 import { appendAudit } from "../audit/index.ts";
 import type { Consumer } from "../orgs/index.ts";
 import { makeRoomBackups } from "./backup/index.ts";
 import { makeCheckpoints } from "./checkpoints/index.ts";
 import { Locks } from "./checkpoints/locks.ts";
-import { strayRooms } from "./checkpoints/nouns.ts";
+import { dropNouns, strayRows } from "./checkpoints/nouns.ts";
 import { makeCreate } from "./create.ts";
 import type { RoomDeps } from "./deps.ts";
 import { makeDestroy } from "./destroy.ts";
@@ -231,13 +232,10 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
     );
     if (!isMuch) await removed;
   };
-  /** A room may have many rows: no call waits for their removal. */
-  const removeStray = (roomUid: RoomUid) => {
-    deps.fabric.forget(roomUid).catch((error: unknown) =>
-      log.error("failed to remove the rows of a room that was not created", {
-        room_uid: roomUid,
-        error: describeError(error),
-      }),
+  /** There may be many rows: no call waits for their removal. */
+  const removeStray = (rows: RowsKey) => {
+    dropNouns(deps.branch.nouns, rows).catch((error: unknown) =>
+      log.error("failed to remove rows that no room has", { rows, error: describeError(error) }),
     );
   };
   const endUnasked = (row: RoomRow, reason: string) => {
@@ -303,7 +301,7 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
       for (const name of await readdir(paths.rooms)) {
         if (!known.has(name) && !arriving.has(name)) await removeCutOff(name);
       }
-      for (const roomUid of strayRooms(database.queries, deps.branch.nouns)) removeStray(roomUid);
+      for (const rows of strayRows(database.queries, deps.branch.nouns)) removeStray(rows);
       await backups.sweep();
       await moves.recover();
       checkpoints.recover(answering);

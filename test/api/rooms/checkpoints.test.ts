@@ -212,6 +212,36 @@ test("drive and checkpoint bytes count toward the plan until they are deleted", 
   expect(await used()).toBe(before);
 });
 
+test.each([
+  ["restore.rows", "before"],
+  ["restore.noted", "restored"],
+  ["restore.turned", "restored"],
+  ["restore.given", "restored"],
+] as const)("a room whose restore is killed at %s is as %s", async (point, outcome) => {
+  const name = point.replace(".", "-");
+  await prepare(name);
+  const { checkpoint_id } = await take(name);
+  await change(name);
+  await daemon.end("SIGTERM");
+  daemon.env[FAULT_VARIABLE] = `${point}=kill`;
+  await daemon.serve();
+  await daemon.api("POST", room(name, `/checkpoints/${checkpoint_id}/restore`)).catch(() => null);
+  await until("it is dead", () => !daemon.runs);
+  delete daemon.env[FAULT_VARIABLE];
+  await daemon.serve();
+  const before = { mark: "after", ids: ["before", "after"], arrived: ["one", "two"] };
+  const restored = { mark: "before", ids: ["before"], arrived: ["one"] };
+  const found = async () => ({ mark: await read(name, "mark"), ids: await idsIn(name), arrived: await arrived(name) });
+  if (outcome === "restored") await until("it is restored", async () => Bun.deepEquals(await found(), restored));
+  expect(await found()).toEqual(outcome === "before" ? before : restored);
+  await until("no row is left that no room has", () => rowsOf(daemon).strays.length === 0);
+  await until("it takes messages", async () => {
+    const message = { source: "one", destination: "two", message_id: "later" };
+    return (await daemon.api("POST", room(name, "/messages"), message)).status === 202;
+  });
+  expect(await idsIn(name)).toEqual([...(outcome === "before" ? before.ids : restored.ids), "later"]);
+});
+
 describe("the repeated call", () => {
   test.each([
     ["checkpoints", "checkpoint.whole", 1],

@@ -29,7 +29,7 @@ export interface Rows {
   /** Sandboxes with time that is currently metered. */
   metered: string[];
   snapshots: string[];
-  /** Rooms that there are messages, barriers or agents of, and no row. */
+  /** Keys of messages, deliveries, barriers or agents that no room has. */
   strays: string[];
   /** Events of audit records that have their room's uid without its name. */
   nameless: string[];
@@ -54,7 +54,11 @@ export function rowsOf(daemon: TestDaemon): Rows {
       snapshots: all<{ snapshot_id: string }>("SELECT snapshot_id FROM snapshots").map((row) => row.snapshot_id),
       strays: all<{ room_uid: string }>(
         ["messages", "deliveries", "barriers", "agents"]
-          .map((table) => `SELECT room_uid FROM ${table} WHERE room_uid NOT IN (SELECT room_uid FROM rooms)`)
+          .map(
+            (table) =>
+              `SELECT room_uid FROM ${table} WHERE room_uid NOT IN (
+                 SELECT ifnull(rows_key, room_uid) FROM rooms LEFT JOIN room_rows USING (room_uid))`,
+          )
           .join(" UNION "),
       ).map((row) => row.room_uid),
       nameless: all<{ event: string }>(

@@ -18,6 +18,7 @@ import type { Log } from "../../../daemon/core/log.ts";
 import { ServiceError } from "../../../daemon/core/service-error.ts";
 import { type Connection, openConnection, type Queries, rawQuery } from "../../../daemon/db/client.ts";
 import type { LogSync } from "../../../daemon/db/log-sync.ts";
+import { rowsOf } from "../../../daemon/db/room-rows.ts";
 import { type LocalDatabase, makeDatabase, violatesUnique } from "../../../daemon/db/transact.ts";
 import { findMessage, insertMessage, lastSeq } from "../../../daemon/domain/fabric/store.ts";
 import { makeQuota, type PlanCaps } from "../../../daemon/domain/orgs/index.ts";
@@ -302,5 +303,8 @@ export class Daemon {
 
 export function messagesOf(queries: Queries, roomUid: RoomUid): string[] {
   const inOrder = "SELECT message_id FROM messages WHERE room_uid = ? ORDER BY seq";
-  return rawQuery<{ message_id: string }>(queries, inOrder)([roomUid]).map(({ message_id }) => message_id);
+  return rawQuery<{ message_id: string }>(
+    queries,
+    inOrder,
+  )([rowsOf(queries, roomUid)]).map(({ message_id }) => message_id);
 }

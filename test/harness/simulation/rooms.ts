@@ -1,4 +1,5 @@
 /** Dependencies of the rooms of a simulated daemon: the real directory and database, messages as their only noun, no guests, empty drives. */
+import { eq } from "drizzle-orm";
 import type { Cluster } from "../../../daemon/cluster/postgres.ts";
 import { CallStats } from "../../../daemon/core/call/call-stats.ts";
 import type { InFlightCalls } from "../../../daemon/core/call/in-flight-calls.ts";
@@ -6,7 +7,8 @@ import type { Paths } from "../../../daemon/core/config/paths.ts";
 import type { Log } from "../../../daemon/core/log.ts";
 import type { Steps } from "../../../daemon/core/loop/index.ts";
 import type { ServiceError } from "../../../daemon/core/service-error.ts";
-import { type Branch, putRows, type Rows, removeRows, takeRows } from "../../../daemon/db/branch.ts";
+import { type Branch, type Rows, stageRows, straysIn, takeRows } from "../../../daemon/db/branch.ts";
+import { forgetRows, rowsOf, useRows } from "../../../daemon/db/room-rows.ts";
 import type { LocalDatabase } from "../../../daemon/db/transact.ts";
 import { messages } from "../../../daemon/domain/fabric/table.ts";
 import type { Peers } from "../../../daemon/domain/rooms/deps.ts";
@@ -41,20 +43,21 @@ function* done<T>(value: T): Steps<T> {
 
 const noNoun: Branch<unknown> = {
   take: () => done({}),
-  ...{ stage: nowhere, put: nothing, strays: () => [], replace: nothing, requireSpace: nothing, wake: nowhere },
+  ...{ stage: nowhere, put: nothing, strays: () => [], replace: nothing, drop: nowhere, wake: nowhere },
   accept: (given) => Promise.resolve(given),
 };
 
-const messagesNoun: Branch<unknown> = {
+const messagesNoun = (database: LocalDatabase): Branch<unknown> => ({
   ...noNoun,
   *take(queries, roomUid) {
-    return { messages: yield* takeRows(queries, messages, roomUid) };
+    return { messages: yield* takeRows(queries, messages, rowsOf(queries, roomUid)) };
   },
-  replace: (queries, state, { room_uid }) => {
-    removeRows(queries, messages, room_uid);
-    putRows(queries, messages, room_uid, (state as { messages: Rows }).messages);
-  },
-};
+  stage: (state, { rows }, { over }) =>
+    stageRows({ database, over }, messages, rows, (state as { messages: Rows }).messages),
+  replace: (queries, _state, { room_uid, rows }) => useRows(queries, room_uid, rows),
+  drop: (rows) => database.commit((queries) => void queries.delete(messages).where(eq(messages.room_uid, rows)).run()),
+  strays: (queries) => straysIn(queries, messages),
+});
 
 const NO_ROWS: Rows = { columns: [], rows: [] };
 const NO_SANDBOXES = { ended: NO_ROWS, carried: [], snapshots: [], ports: [] };
@@ -79,6 +82,7 @@ export function roomDepsOf({
     },
     forgetSnapshots: nowhere,
   };
+  const fabric = messagesNoun(database);
   const deps: Partial<MoveDeps> = {
     ...{ database, directory: cluster, ownership, calls, paths, hostId, log, sandboxes, peers: () => peers },
     ...{
@@ -101,14 +105,17 @@ export function roomDepsOf({
     },
     fabric: {
       endWaits: nothing,
-      forget: (roomUid) => database.commit((queries) => removeRows(queries, messages, roomUid)),
+      forget: async (roomUid) => {
+        await fabric.drop(rowsOf(database.queries, roomUid));
+        await database.commit((queries) => forgetRows(queries, roomUid));
+      },
     },
     branch: {
       sandboxes: {
         requireBytes: nowhere,
         use: <T>(_ids: unknown, work: () => Promise<T>) => work(),
       } as unknown as MoveDeps["branch"]["sandboxes"],
-      nouns: { agents: noNoun, fabric: messagesNoun, barriers: noNoun },
+      nouns: { agents: noNoun, fabric, barriers: noNoun },
       calls: () => ({
         ...{ take: () => null, put: nothing, replace: nothing, takeRoom: () => null, putRoom: nothing },
       }),

@@ -3,6 +3,7 @@ import { and, asc, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { RoomUid } from "../../../../shared/ids.ts";
 import { wallMs } from "../../../core/clock.ts";
 import { preparedBy, type Queries, rawQuery } from "../../../db/client.ts";
+import { type RowsKey, rowsOf } from "../../../db/room-rows.ts";
 import { OPEN } from "../store.ts";
 import { deliveries, type MessageRow, messages } from "../table.ts";
 
@@ -12,6 +13,8 @@ export type Delivered = MessageRow & { attempts: number; delivery_state: string 
 export type Row = MessageRow & Partial<Pick<Delivered, "attempts" | "delivery_state">>;
 /** A message without its payload. */
 export type Head = Pick<MessageRow, "seq" | "topic" | "kind" | "source" | "size_bytes">;
+
+type Stored = Omit<Row, "room_uid"> & { room_uid: RowsKey };
 
 interface Inbox {
   room_uid: RoomUid;
@@ -52,8 +55,9 @@ const headsOf = preparedBy((queries) => ({
 
 function headsBy(queries: Queries, whose: Whose, after: number, limit: number): Head[] {
   const heads = headsOf(queries);
-  if (whose.is === "room") return heads.room([whose.room_uid, after, limit]);
-  const values = [whose.room_uid, whose.agent_id, after, wallMs(), limit];
+  const key = rowsOf(queries, whose.room_uid);
+  if (whose.is === "room") return heads.room([key, after, limit]);
+  const values = [key, whose.agent_id, after, wallMs(), limit];
   return whose.is === "again" ? heads.again([...values, whose.until]) : heads[whose.is](values);
 }
 
@@ -92,9 +96,12 @@ function prepare(queries: Queries) {
 const statementsOf = preparedBy(prepare);
 
 export function messagesOf(queries: Queries, whose: Whose): Messages {
-  const rows: { all(values: Record<string, unknown>): Row[] } = statementsOf(queries)[whose.is];
+  const rows: { all(values: Record<string, unknown>): Stored[] } = statementsOf(queries)[whose.is];
   return {
     heads: (after, limit) => headsBy(queries, whose, after, limit),
-    rows: (after, limit) => rows.all({ ...whose, after, limit, now: wallMs() }),
+    rows: (after, limit) => {
+      const found = rows.all({ ...whose, room_uid: rowsOf(queries, whose.room_uid), after, limit, now: wallMs() });
+      return found.map((row) => ({ ...row, room_uid: whose.room_uid }));
+    },
   };
 }

@@ -38,6 +38,7 @@ const statementsOf = preparedBy((queries: Queries) => ({
     queries,
     "SELECT ifnull(sum(bytes), 0) AS bytes FROM message_rooms WHERE org_id = ?",
   ),
+  ofRoom: rawQuery<{ bytes: number }>(queries, "SELECT bytes FROM message_rooms WHERE room_uid = ?"),
   grow: rawStatement(
     queries,
     `INSERT INTO message_rooms (room_uid, org_id, bytes, gone_seq) VALUES (?, ?, ?, 0)
@@ -97,6 +98,12 @@ export class Budget {
     queries.delete(messageRooms).where(eq(messageRooms.room_uid, roomUid)).run();
   }
 
+  /** Bytes that a room's messages take, also in the middle of a transaction. */
+  ofRoom(queries: Queries, roomUid: RoomUid): number {
+    const stored = statementsOf(queries).ofRoom([roomUid])[0]?.bytes ?? 0;
+    return this.#grown.reduce((sum, { room_uid, bytes }) => (room_uid === roomUid ? sum + bytes : sum), stored);
+  }
+
   /** Bytes that an organization's messages take. */
   taken(queries: Queries, orgId: OrgId): number {
     const known = this.#taken.get(orgId);
@@ -150,12 +157,6 @@ export function goneUpTo(queries: Queries, roomUid: RoomUid): number {
 const goneOf = preparedBy((queries) =>
   rawQuery<{ seq: number }>(queries, "SELECT gone_seq AS seq FROM message_rooms WHERE room_uid = ?"),
 );
-
-/** Bytes that the messages of a room take, computed from its rows: correct also in the middle of a transaction. */
-export function bytesOfRoom(queries: Queries, roomUid: RoomUid): number {
-  const sum = `SELECT ifnull(sum(${BYTES_OF_ROW}), 0) AS bytes FROM messages WHERE room_uid = ?`;
-  return rawQuery<{ bytes: number }>(queries, sum)([roomUid])[0]?.bytes ?? 0;
-}
 
 /** Time at which a room was last restored or made from a checkpoint, unique per room. 0: never. */
 export function branchedAt(queries: Queries, roomUid: RoomUid): number {

@@ -6,6 +6,7 @@ import { MAX_REPLY_WAIT_MS, MESSAGE_ID_KEPT_MS } from "../../../../shared/api/fa
 import type { RoomUid } from "../../../../shared/ids.ts";
 import { wallMs } from "../../../core/clock.ts";
 import { preparedBy, type Queries, rawQuery, rawStatement } from "../../../db/client.ts";
+import { rowsOf } from "../../../db/room-rows.ts";
 import { lastSeq } from "../store.ts";
 import type { MessageRow } from "../table.ts";
 import { type Budget, BYTES_OF_ROW, branchedAt, type Holder, markGone } from "./budget.ts";
@@ -60,12 +61,13 @@ export interface Look {
 export function findOld(queries: Queries, roomUid: RoomUid, after: number): Look {
   const { next } = statementsOf(queries);
   const last = lastSeq(queries, roomUid);
+  const rows = rowsOf(queries, roomUid);
   const branchedAtMs = branchedAt(queries, roomUid);
   const nowMs = wallMs();
   const found: Old[] = [];
   let [at, recipients] = [after, 0];
   for (let looked = 0; looked < MESSAGES_AT_ONCE && recipients < RECIPIENTS_AT_ONCE; looked++) {
-    const row = next([roomUid, at, last])[0];
+    const row = next([rows, at, last])[0];
     if (!row) return { found, after: null, branchedAtMs };
     if (!row.is_open && isPast(row, branchedAtMs, nowMs)) found.push(row);
     at = row.seq;
@@ -105,7 +107,12 @@ export function removalsOf(
   const slices: ((queries: Queries) => number)[] = [];
   for (let from = 0; from + RECIPIENTS_AT_ONCE < last.recipients; from += RECIPIENTS_AT_ONCE) {
     slices.push((queries) => {
-      statementsOf(queries).removeDeliveries([holder.room_uid, last.seq, from, from + RECIPIENTS_AT_ONCE]);
+      statementsOf(queries).removeDeliveries([
+        rowsOf(queries, holder.room_uid),
+        last.seq,
+        from,
+        from + RECIPIENTS_AT_ONCE,
+      ]);
       return 0;
     });
   }
@@ -117,10 +124,11 @@ export function removalsOf(
 function remove(queries: Queries, found: readonly Old[], budget: Budget, holder: Holder): number {
   const { removeDeliveries, removeMessage } = statementsOf(queries);
   const { room_uid } = holder;
+  const rows = rowsOf(queries, room_uid);
   let [bytes, last] = [0, 0];
   for (const { seq, recipients } of found) {
-    removeDeliveries([room_uid, seq, 0, recipients]);
-    for (const gone of removeMessage([room_uid, seq])) [bytes, last] = [bytes + gone.bytes, seq];
+    removeDeliveries([rows, seq, 0, recipients]);
+    for (const gone of removeMessage([rows, seq])) [bytes, last] = [bytes + gone.bytes, seq];
   }
   if (bytes > 0) {
     budget.giveBack(queries, holder, bytes);

@@ -15,6 +15,7 @@ import { after, wallMs } from "../../../core/clock.ts";
 import { DeadlineError } from "../../../core/concurrency/published.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
 import { describeError, errnoOf, ServiceError } from "../../../core/service-error.ts";
+import { ownRows } from "../../../db/room-rows.ts";
 import { violatesUnique } from "../../../db/transact.ts";
 import { syncDirectory } from "../../../host/files/async-calls.ts";
 import type { Bounds } from "../../../host/files/drive-store.ts";
@@ -125,7 +126,8 @@ async function makeRoom(
   const { paths, branch, log } = deps;
   const { room_uid, room_id, org_id } = row;
   const { made_at, left_out } = about;
-  const room = { room_uid, org_id, pausedMs: Math.max(0, wallMs() - Date.parse(made_at)) };
+  const pausedMs = Math.max(0, wallMs() - Date.parse(made_at));
+  const room = { room_uid, org_id, pausedMs, rows: ownRows(room_uid) };
   let body: Body;
   try {
     await makeDirectories(deps, row);
@@ -150,7 +152,7 @@ async function makeRoom(
     body = await file.alone(async () => {
       call.signal.throwIfAborted();
       const state = await readForeignState(place.state, branch.nouns, { takenAtMs: Date.parse(made_at), org_id });
-      await stageNouns(branch.nouns, state, room, call.signal);
+      await stageNouns(branch.nouns, state, room, { over: call.signal, isOther: true, requiresSpace: true });
       await faultPoint("backup.rows");
       return await placing(deps, row, (queries) => {
         call.signal.throwIfAborted();

@@ -13,6 +13,7 @@ import { actorOf, type KeyCall } from "../../../core/call/operation.ts";
 import { after, now, wallMs } from "../../../core/clock.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
 import { ServiceError } from "../../../core/service-error.ts";
+import { ownRows } from "../../../db/room-rows.ts";
 import { violatesUnique } from "../../../db/transact.ts";
 import { syncDirectory } from "../../../host/files/async-calls.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
@@ -58,7 +59,8 @@ export async function forkRoom(
     branching: starting(checkpoint, call, as),
   };
   const { room_uid, org_id } = row;
-  const room = { room_uid, org_id, pausedMs: Math.max(0, wallMs() - Date.parse(checkpoint.cut_at)) };
+  const pausedMs = Math.max(0, wallMs() - Date.parse(checkpoint.cut_at));
+  const room = { room_uid, org_id, pausedMs, rows: ownRows(room_uid) };
   await branch.sandboxes.requireBytes(row, { added: checkpoint.drive_bytes });
   let warnings: string[];
   try {
@@ -73,7 +75,7 @@ export async function forkRoom(
     );
     await faultPoint("fork.drive");
     const state = await readState(place.state);
-    await stageNouns(branch.nouns, state.nouns, room, over);
+    await stageNouns(branch.nouns, state.nouns, room, { over, isOther: true, requiresSpace: true });
     await faultPoint("fork.rows");
     const pathOf = (path: string) => renamed(path, [source.room_id, ...source.former_ids], room_id);
     warnings = await placing(deps, row, (queries) => {

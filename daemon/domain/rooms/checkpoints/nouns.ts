@@ -7,11 +7,12 @@ import { open } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
 import { inPieces, loopTime, ownerOf, Pieces, type Steps } from "../../../core/loop/index.ts";
-import type { Branch, BranchedRoom, Rows } from "../../../db/branch.ts";
+import type { Branch, BranchedRoom, Rows, Staging } from "../../../db/branch.ts";
 import type { Queries } from "../../../db/client.ts";
+import type { RowsKey } from "../../../db/room-rows.ts";
 import type { Database } from "../../../db/transact.ts";
 
-/** The nouns in the order in which they are put. */
+/** The nouns in the order in which they are staged; they are put and replaced in PUT_ORDER. */
 export type Nouns = Readonly<Record<"agents" | "fabric" | "barriers", Branch<unknown>>>;
 
 /** Branching of the calls that guests have made, by the sandbox that made them. */
@@ -40,6 +41,9 @@ export interface RoomState {
 }
 
 export const NAMES = ["agents", "fabric", "barriers"] as const satisfies (keyof Nouns)[];
+
+/** Messages first: their last number is that of the room's former rows. */
+const PUT_ORDER = ["fabric", "agents", "barriers"] as const satisfies (typeof NAMES)[number][];
 
 /** While nothing of the room runs. Throws quota_exceeded. */
 export function* takeState(
@@ -79,18 +83,28 @@ export function* takeNouns(queries: Queries, nouns: Nouns, roomUid: RoomUid): St
   return Object.fromEntries(taken) as RoomState["nouns"];
 }
 
-/** Before the transaction that puts them into a room. Rejects with the signal's reason; RoomDeps.fabric.forget removes staged rows. */
+/** Before the transaction that gives them to a room. Removes the rows if it rejects, as with the signal's reason. */
 export async function stageNouns(
   nouns: Nouns,
   state: RoomState["nouns"],
   room: BranchedRoom,
-  over: AbortSignal,
+  how: Staging,
 ): Promise<void> {
-  for (const name of NAMES) await nouns[name].stage(state[name], room, over);
+  try {
+    for (const name of NAMES) await nouns[name].stage(state[name], room, how);
+  } catch (error) {
+    await dropNouns(nouns, room.rows);
+    throw error;
+  }
 }
 
-/** Rooms with staged nouns that were never made. */
-export function strayRooms(queries: Queries, nouns: Nouns): Set<RoomUid> {
+/** Removes rows that no room has, some in each commit. */
+export async function dropNouns(nouns: Nouns, rows: RowsKey): Promise<void> {
+  for (const name of NAMES) await nouns[name].drop(rows);
+}
+
+/** Keys of rows that no room has. */
+export function strayRows(queries: Queries, nouns: Nouns): Set<RowsKey> {
   return new Set(NAMES.flatMap((name) => nouns[name].strays(queries)));
 }
 
@@ -101,12 +115,7 @@ export function giveNouns(
   room: BranchedRoom,
   how: "put" | "replace" = "replace",
 ): void {
-  for (const name of NAMES) nouns[name][how](queries, state[name], room);
-}
-
-/** Checks the space for a state that is to replace the room's. Throws quota_exceeded. */
-export function requireSpaceFor(queries: Queries, nouns: Nouns, state: RoomState["nouns"], room: BranchedRoom): void {
-  for (const name of NAMES) nouns[name].requireSpace(queries, state[name], room);
+  for (const name of PUT_ORDER) nouns[name][how](queries, state[name], room);
 }
 
 export async function wakeNouns(nouns: Nouns, room: BranchedRoom): Promise<void> {

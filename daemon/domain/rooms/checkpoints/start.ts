@@ -8,6 +8,7 @@ import type { KeyCall } from "../../../core/call/operation.ts";
 import { now, wallMs } from "../../../core/clock.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
 import { describeError } from "../../../core/service-error.ts";
+import { rowsOf } from "../../../db/room-rows.ts";
 import type { ForkedItem } from "../../sandboxes/index.ts";
 import type { RoomDeps } from "../deps.ts";
 import type { RoomRecords } from "../record.ts";
@@ -47,7 +48,8 @@ export async function startRoom(
     updateRoom(queries, room_uid, { branching: null, updated_at: now() });
     return getRoom(queries, room_uid) ?? row;
   });
-  const room = { room_uid, org_id, pausedMs: Math.max(0, wallMs() - Date.parse(cut_at)) };
+  const pausedMs = Math.max(0, wallMs() - Date.parse(cut_at));
+  const room = { room_uid, org_id, pausedMs, rows: rowsOf(database.queries, room_uid) };
   await wakeNouns(branch.nouns, room).catch((error: unknown) =>
     log.error("failed to wake waits in a room", { room_uid, error: describeError(error) }),
   );

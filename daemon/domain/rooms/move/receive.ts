@@ -18,6 +18,8 @@ import { Deadlines } from "../../../core/concurrency/deadlines.ts";
 import type { Paths } from "../../../core/config/paths.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
 import { describeError, errnoOf, ServiceError } from "../../../core/service-error.ts";
+import type { Staging } from "../../../db/branch.ts";
+import { newRows, type RowsKey, rowsOf } from "../../../db/room-rows.ts";
 import { violatesUnique } from "../../../db/transact.ts";
 import { syncDirectory } from "../../../host/files/async-calls.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
@@ -27,7 +29,7 @@ import { chainHead, chainKey } from "../../audit/index.ts";
 import type { Putting } from "../../sandboxes/index.ts";
 import { templateFiles } from "../../templates/files.ts";
 import { copying } from "../checkpoints/copying.ts";
-import { readState, requireSpaceFor, wakeNouns } from "../checkpoints/nouns.ts";
+import { dropNouns, readState, stageNouns, wakeNouns } from "../checkpoints/nouns.ts";
 import type { Arrived, RoomDeps, Settled } from "../deps.ts";
 import { getRoom } from "../store.ts";
 import type { RoomRow } from "../table.ts";
@@ -63,6 +65,8 @@ export class ReceivedRooms {
   readonly #underWay = new Map<string, Promise<unknown>>();
   /** When guests of a room could not be had for the first time, by the monotonic clock. */
   readonly #lacking = new Map<RoomUid, number>();
+  /** Keys of their staged rows, which are lost with this daemon: the next stages them again. */
+  readonly #staged = new Map<RoomUid, RowsKey>();
   readonly #due = new Deadlines((roomUid) => void this.#settleLater(roomUid as RoomUid));
 
   constructor(deps: RoomDeps, onArrived: (row: RoomRow) => void) {
@@ -175,6 +179,7 @@ export class ReceivedRooms {
     const whose = { org_id: about.room.org_id as OrgId };
     await deps.branch.sandboxes.requireBytes(whose, { added: bytes, freed: bytes });
     begun.is = true;
+    await this.#dropStaged(roomUid);
     await eraseDirectory(place.directory, deps.giveUpSpace);
     for (const made of [paths.arrivals, place.directory, place.room])
       await mkdir(made, { recursive: true, mode: 0o700 });
@@ -196,7 +201,7 @@ export class ReceivedRooms {
     const { drive, links } = place;
     await copying(gone, (copier) => copier.restore({ store, drive, links, root: deps.driveRoot(roomUid) }));
     await eraseDirectory(store, deps.giveUpSpace);
-    await this.#tryRows(about);
+    await this.#tryRows(about, gone);
     await faultPoint("move.received");
     await writeWhole(place.whole, about);
     for (const made of [place.room, place.directory, paths.arrivals, paths.data]) await syncDirectory(made);
@@ -205,25 +210,40 @@ export class ReceivedRooms {
   }
 
   /** Detects errors of its rows before the sender relies on them. */
-  async #tryRows(about: RoomHeader): Promise<void> {
-    const { database, paths, branch } = this.#deps;
+  async #tryRows(about: RoomHeader, gone: AbortSignal): Promise<void> {
+    const { database, paths } = this.#deps;
     const place = paths.arriving(about.room.room_uid);
     const state = await readState<MovedState>(place.state);
     const carried = new Set<string>(state.sandboxes.carried.map(({ sandbox_id }) => sandbox_id));
     const stranger = (await namesIn(place.sandboxes)).find((name) => !carried.has(name));
     if (stranger !== undefined) throw new NotWhole("it has files of a sandbox that it does not list");
+    // Space is checked only here: once this host owns it, it is accepted even if other messages have taken the space since.
+    const rows = await this.#stage(about, state, { over: gone, requiresSpace: true });
     const [tried] = database.rehearse(
-      [
-        (queries) => {
-          // Checked only here: once this host owns it, it is accepted even if other messages have taken the space since.
-          requireSpaceFor(queries, branch.nouns, state.nouns, branchedOf(about.room as unknown as RoomRow));
-          giveRows(this.#deps, queries, about, state, NONE_GIVEN_UP);
-        },
-      ],
+      [(queries) => giveRows(this.#deps, queries, about, state, { ...NONE_GIVEN_UP, rows })],
       () => {},
     );
     if (!tried || !("error" in tried)) return;
     throw violatesUnique(tried.error, "rooms.room_id") ? nameTaken(about.room.room_id) : tried.error;
+  }
+
+  /** Stages the rows of its nouns if they are not; returns their key. */
+  async #stage({ room }: RoomHeader, { nouns }: MovedState, how: Omit<Staging, "isOther">): Promise<RowsKey> {
+    const room_uid = room.room_uid as RoomUid;
+    const known = this.#staged.get(room_uid);
+    if (known) return known;
+    const rows = newRows(room_uid);
+    const branched = branchedOf(room as unknown as RoomRow, rows);
+    await stageNouns(this.#deps.branch.nouns, nouns, branched, { ...how, isOther: false });
+    this.#staged.set(room_uid, rows);
+    await faultPoint("move.staged");
+    return rows;
+  }
+
+  async #dropStaged(roomUid: RoomUid): Promise<void> {
+    const rows = this.#staged.get(roomUid);
+    this.#staged.delete(roomUid);
+    if (rows) await dropNouns(this.#deps.branch.nouns, rows);
   }
 
   #aboutOf(roomUid: RoomUid): RoomHeader | null {
@@ -241,6 +261,7 @@ export class ReceivedRooms {
     }
     // Files that could not be erased may outlive the room that was made of them.
     if (row && (row.state === "active" || row.epoch > about.epoch)) {
+      await this.#dropStaged(roomUid);
       await this.#removeRemains(roomUid);
       return "arrived";
     }
@@ -272,6 +293,8 @@ export class ReceivedRooms {
       await rename(place.room, paths.room(roomUid));
       for (const changed of [paths.rooms, place.directory]) await syncDirectory(changed);
     }
+    const rows = await this.#stage(about, state, { over: new AbortController().signal, requiresSpace: false });
+    const former = rowsOf(database.queries, roomUid);
     const row = await this.#withGuests(roomUid, async (isLastTry) => {
       const failed = await this.#deps.sandboxes.moves.place(place.sandboxes);
       const [[, error] = []] = failed;
@@ -285,7 +308,7 @@ export class ReceivedRooms {
           error: describeError(why),
         });
       await faultPoint("move.placed");
-      const putting = { givenUp: new Set<string>(failed.keys()) };
+      const putting = { givenUp: new Set<string>(failed.keys()), rows };
       return await database.commit((queries) => {
         // In the transaction, not after it: this drops the drive's state from an earlier stay of the room on this host, and later writers
         // belong to the new stay.
@@ -293,6 +316,7 @@ export class ReceivedRooms {
         return giveRows(this.#deps, queries, about, state, putting);
       });
     });
+    this.#staged.delete(roomUid);
     this.#deps.audit.anchor();
     await faultPoint("move.arrived");
     await this.#removeRemains(roomUid);
@@ -301,9 +325,11 @@ export class ReceivedRooms {
     this.#onArrived(row);
     this.#deps.sandboxes.moves.came(roomUid);
     log.info("room arrived from another host", { room_uid: roomUid, from: about.from, at: now() });
-    await wakeNouns(branch.nouns, branchedOf(row)).catch((error: unknown) =>
+    await wakeNouns(branch.nouns, branchedOf(row, rows)).catch((error: unknown) =>
       log.error("failed to wake waits in a room", { room_uid: roomUid, error: describeError(error) }),
     );
+    // Of an earlier stay on this host.
+    await dropNouns(branch.nouns, former);
   }
 
   /** Guests that cannot be had are tried for a while; they do not keep their room for longer. */
@@ -326,6 +352,7 @@ export class ReceivedRooms {
     this.#lacking.delete(roomUid);
     // From here on the arrival does not count as complete.
     await rm(place.whole, { force: true });
+    await this.#dropStaged(roomUid);
     if (existsSync(place.drive)) driveQuota.end(place.drive);
     await eraseDirectory(place.directory, this.#deps.giveUpSpace);
   }

@@ -4,6 +4,7 @@ import { now } from "../../../core/clock.ts";
 import type { Steps } from "../../../core/loop/index.ts";
 import type { BranchedRoom } from "../../../db/branch.ts";
 import type { Queries } from "../../../db/client.ts";
+import type { RowsKey } from "../../../db/room-rows.ts";
 import { appendAudit, chainHead, chainKey, giveEvents, type MovedEvents, RoomNumbers } from "../../audit/index.ts";
 import type { MovedSandboxes, Putting } from "../../sandboxes/index.ts";
 import { giveNouns, type RoomState, takeNouns } from "../checkpoints/nouns.ts";
@@ -60,13 +61,13 @@ export function* takeRows({ branch, sandboxes }: RoomDeps, queries: Queries, row
   };
 }
 
-/** The room is this host's from here on. Throws quota_exceeded. */
+/** The room is this host's from here on. Its nouns were staged under the key `rows`. */
 export function giveRows(
   deps: RoomDeps,
   queries: Queries,
   { room, from, epoch, head }: RoomHeader,
   state: MovedState,
-  putting: Putting,
+  { rows, ...putting }: Putting & { rows: RowsKey },
 ): RoomRow {
   const { branch, hostId } = deps;
   const moment = now();
@@ -82,7 +83,7 @@ export function giveRows(
   const whose = { room_uid: row.room_uid, org_id: row.org_id };
   deleteCheckpointsOf(queries, row.room_uid);
   for (const checkpoint of state.checkpoints) insertCheckpoint(queries, { ...checkpoint, ...whose });
-  giveNouns(queries, branch.nouns, state.nouns, branchedOf(row));
+  giveNouns(queries, branch.nouns, state.nouns, branchedOf(row, rows));
   branch.calls().putRoom(queries, state.calls, row);
   const last = head?.seq ?? 0;
   giveEvents(queries, row, state.events ?? { last, since: last, rows: [] });
@@ -91,8 +92,8 @@ export function giveRows(
 }
 
 /** A move does not pause the room's clock. */
-export function branchedOf({ room_uid, org_id }: Pick<RoomRow, "room_uid" | "org_id">): BranchedRoom {
-  return { room_uid, org_id, pausedMs: 0 };
+export function branchedOf({ room_uid, org_id }: Pick<RoomRow, "room_uid" | "org_id">, rows: RowsKey): BranchedRoom {
+  return { room_uid, org_id, pausedMs: 0, rows };
 }
 
 /** Each chain names the head of the other, so that records cut off from one are detected as missing by the other. */

@@ -4,8 +4,7 @@ import type { Values } from "../../../../daemon/db/client.ts";
 import { UntrustedRows } from "../../../../daemon/db/untrusted-rows.ts";
 import { acceptBarriers } from "../../../../daemon/domain/barriers/foreign.ts";
 import { findBarrier } from "../../../../daemon/domain/barriers/index.ts";
-import type { OrgId } from "../../../../shared/ids.ts";
-import { Rooms, uidOf } from "../fabric/rooms-fixture.ts";
+import { Rooms, toOf } from "../fabric/rooms-fixture.ts";
 
 const COLUMNS = [
   ...["barrier_id", "generation", "state", "parties", "participants", "arrived", "dead", "opened_at", "ended_at"],
@@ -46,9 +45,11 @@ test("barriers of a checkpoint are broken with all gone agents", async () => {
       return { ...WAITS, barrier_id: `b${at}`, parties: 50, participants, arrived: "[]" };
     });
     const gone = Array.from({ length: 1000 }, (_, at) => `a${at}`);
-    const room = { room_uid: uidOf("r"), org_id: "org_1" as OrgId, pausedMs: 0 };
+    const room = toOf("r");
     const state = said(waiting, gone);
-    await rooms.barriers.branch.stage(state, room, new AbortController().signal);
+    await rooms.barriers.branch.stage(state, room, {
+      ...{ over: new AbortController().signal, isOther: true, requiresSpace: true },
+    });
     await rooms.database.commit((queries) => rooms.barriers.branch.put(queries, state, room));
     const { queries } = rooms.database;
     expect(findBarrier(queries, room.room_uid, "b999")).toMatchObject({ state: "broken", dead: ["a999"] });

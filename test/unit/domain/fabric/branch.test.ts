@@ -2,13 +2,14 @@
 import { sql } from "drizzle-orm";
 import { afterEach, describe, expect, test } from "vitest";
 import { wholly } from "../../../../daemon/core/loop/index.ts";
+import { newRows } from "../../../../daemon/db/room-rows.ts";
 import { Budget } from "../../../../daemon/domain/fabric/retention/budget.ts";
 import { findOld, removalsOf } from "../../../../daemon/domain/fabric/retention/retention.ts";
 import { bytesOfState } from "../../../../daemon/domain/fabric/untrusted.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
 import { Chance } from "../../../harness/random.ts";
 import { World } from "./branch-world.ts";
-import { Rooms, type State, uidOf } from "./rooms-fixture.ts";
+import { Rooms, type State, toOf, uidOf } from "./rooms-fixture.ts";
 
 const ORG = "org_1" as OrgId;
 const DAY = 24 * 3600_000;
@@ -234,7 +235,7 @@ describe("rolled back", () => {
     async (noun) => {
       const rooms = makeRooms();
       await rooms.call("first", "b", "agent_subscribe", { agent_id: "b", topics: [] });
-      const room = { room_uid: uidOf("first"), org_id: ORG, pausedMs: 0 };
+      const room = { ...toOf("first"), rows: newRows(uidOf("first")) };
       const state = await rooms.take("first");
       const waiting =
         noun === "fabric"
@@ -243,6 +244,8 @@ describe("rolled back", () => {
       const [table, column] = noun === "fabric" ? ["messages", "message_id"] : ["barriers", "barrier_id"];
       while (columnOf(rooms.rowsOf("first"), table, column).length === 0) await rooms.settled();
       await rooms.settled();
+      const how = { over: new AbortController().signal, isOther: false, requiresSpace: false };
+      await rooms[noun].branch.stage(state[noun] as never, room, how);
       await rooms.database.commit((queries) => rooms[noun].branch.replace(queries, state[noun] as never, room));
       await rooms[noun].branch.wake(room);
       expect(await waiting).toBe(noun === "fabric" ? "message_not_found" : "barrier_cancelled");
@@ -254,7 +257,7 @@ describe("rolled back", () => {
     const rooms = makeRooms();
     const state = await rooms.take("first");
     await rooms.call("first", "b", "agent_subscribe", { agent_id: "b", topics: [] });
-    const room = { room_uid: uidOf("first"), org_id: ORG, pausedMs: 0 };
+    const room = { ...toOf("first"), rows: newRows(uidOf("first")) };
     const failing = rooms.database.commit((queries) => {
       rooms.agents.branch.replace(queries, state.agents, room);
       expect(rooms.agents.participants(room.room_uid).size).toBe(0);
@@ -442,8 +445,8 @@ describe("a state", () => {
     const rooms = makeRooms();
     await rooms.call("first", "a", "agent_send", { topic: "t" });
     const state = await rooms.take("first");
-    const to = { room_uid: uidOf("second"), org_id: ORG, pausedMs: 0 };
-    await expect(rooms.fabric.branch.stage(state.fabric, to, AbortSignal.abort())).rejects.toThrow("aborted");
+    const how = { over: AbortSignal.abort(), isOther: true, requiresSpace: true };
+    await expect(rooms.fabric.branch.stage(state.fabric, toOf("second"), how)).rejects.toThrow("aborted");
     expect(Object.values(rooms.rowsOf("second")).flat()).toEqual([]);
   });
 

@@ -12,6 +12,7 @@ import type { BranchedRoom } from "../../../../daemon/db/branch.ts";
 import { openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { ReadPool } from "../../../../daemon/db/readers/pool.ts";
+import { forgetRows, newRows, ownRows, type RowsKey, rowsOf } from "../../../../daemon/db/room-rows.ts";
 import { makeDatabase } from "../../../../daemon/db/transact.ts";
 import { Agents } from "../../../../daemon/domain/agents/index.ts";
 import { makeBarriers } from "../../../../daemon/domain/barriers/index.ts";
@@ -118,7 +119,7 @@ export class Rooms {
   async put(room: string, state: State, pausedMs = 0): Promise<void> {
     await this.stage(room, state, pausedMs);
     try {
-      await this.#branch("put", room, state, pausedMs);
+      await this.#branch("put", toOf(room, pausedMs), state);
     } catch (error) {
       await this.forget(room);
       throw error;
@@ -127,32 +128,62 @@ export class Rooms {
 
   /** Writes the rows of a state, ahead of `put`. */
   async stage(room: string, state: State, pausedMs = 0): Promise<void> {
-    const to: BranchedRoom = { room_uid: uidOf(room), org_id: ORG, pausedMs };
-    const { signal } = new AbortController();
-    await this.fabric.branch.stage(state.fabric, to, signal);
-    await this.barriers.branch.stage(state.barriers, to, signal);
-    await this.agents.branch.stage(state.agents, to, signal);
+    await this.#stage(toOf(room, pausedMs), state, true);
+  }
+
+  async #stage(to: BranchedRoom, state: State, isOther: boolean): Promise<void> {
+    const how = { over: new AbortController().signal, isOther, requiresSpace: isOther };
+    await this.fabric.branch.stage(state.fabric, to, how);
+    await this.barriers.branch.stage(state.barriers, to, how);
+    await this.agents.branch.stage(state.agents, to, how);
   }
 
   /** Removes all rows of a room. */
   async forget(room: string): Promise<void> {
     await this.fabric.forget(uidOf(room));
     await this.barriers.forget(uidOf(room));
-    await this.database.commit((queries) => this.agents.forget(queries, [uidOf(room)]));
+    await this.agents.forget(uidOf(room));
+    await this.database.commit((queries) => forgetRows(queries, uidOf(room)));
   }
 
+  /** Exchanges the rows of a room for those of a state. */
   async replace(room: string, state: State, pausedMs = 0): Promise<void> {
-    await this.#branch("replace", room, state, pausedMs);
+    const exchange = await this.prepare(room, state, pausedMs);
+    await exchange();
+  }
+
+  /** Writes the rows of a state; the returned function exchanges the room's rows for them. */
+  async prepare(room: string, state: State, pausedMs = 0): Promise<() => Promise<void>> {
+    const to = { ...toOf(room, pausedMs), rows: newRows(uidOf(room)) };
+    try {
+      await this.#stage(to, state, false);
+    } catch (error) {
+      await this.#drop(to.rows);
+      throw error;
+    }
+    return async () => {
+      const former = rowsOf(this.database.queries, uidOf(room));
+      await this.#branch("replace", to, state);
+      await this.#drop(former);
+    };
+  }
+
+  async #drop(rows: RowsKey): Promise<void> {
+    for (const { branch } of [this.fabric, this.barriers, this.agents]) await branch.drop(rows);
   }
 
   /** Resolves if there is space for a state that replaces the room's; rejects otherwise. */
   async requireSpace(room: string, state: State): Promise<void> {
-    const to: BranchedRoom = { room_uid: uidOf(room), org_id: ORG, pausedMs: 0 };
-    await this.database.commit((queries) => this.fabric.branch.requireSpace(queries, state.fabric, to));
+    const to = { ...toOf(room), rows: newRows(uidOf(room)) };
+    const how = { over: new AbortController().signal, isOther: false, requiresSpace: true };
+    try {
+      await this.fabric.branch.stage(state.fabric, to, how);
+    } finally {
+      await this.fabric.branch.drop(to.rows);
+    }
   }
 
-  async #branch(how: "put" | "replace", room: string, state: State, pausedMs: number): Promise<void> {
-    const to: BranchedRoom = { room_uid: uidOf(room), org_id: ORG, pausedMs };
+  async #branch(how: "put" | "replace", to: BranchedRoom, state: State): Promise<void> {
     const parts = [this.fabric, this.barriers, this.agents];
     await this.database.commit((queries) => {
       this.fabric.branch[how](queries, state.fabric, to);
@@ -170,18 +201,21 @@ export class Rooms {
   /** Every row that a room has. */
   rowsOf(room: string): Record<string, unknown[]> {
     const tables = ["messages", "deliveries", "barriers", "agents", "message_rooms"];
+    const key = rowsOf(this.database.queries, uidOf(room));
     const rows = (table: string) =>
-      this.database.queries.all(sql.raw(`SELECT * FROM ${table} WHERE room_uid = '${uidOf(room)}'`));
+      this.database.queries.all(
+        sql.raw(`SELECT * FROM ${table} WHERE room_uid = '${table === "message_rooms" ? uidOf(room) : key}'`),
+      );
     return Object.fromEntries(tables.map((table) => [table, rows(table)]));
   }
 
   /** Space of a room's messages: as stored, and computed from the rows. */
   bytesOf(room: string): { kept: number; rows: number } {
     const one = (text: string) => this.database.queries.all<{ bytes: number }>(sql.raw(text))[0]?.bytes ?? 0;
-    const where = `WHERE room_uid = '${uidOf(room)}'`;
+    const key = rowsOf(this.database.queries, uidOf(room));
     return {
-      kept: one(`SELECT bytes FROM message_rooms ${where}`),
-      rows: one(`SELECT ifnull(sum(${BYTES_OF_ROW}), 0) AS bytes FROM messages ${where}`),
+      kept: one(`SELECT bytes FROM message_rooms WHERE room_uid = '${uidOf(room)}'`),
+      rows: one(`SELECT ifnull(sum(${BYTES_OF_ROW}), 0) AS bytes FROM messages WHERE room_uid = '${key}'`),
     };
   }
 
@@ -194,6 +228,12 @@ export class Rooms {
 export type State = Awaited<ReturnType<Rooms["take"]>>;
 
 export const uidOf = (room: string) => `rom_${room}` as RoomUid;
+
+/** A room that gets rows of its own. */
+export const toOf = (room: string, pausedMs = 0): BranchedRoom => ({
+  ...{ room_uid: uidOf(room), org_id: ORG, pausedMs },
+  rows: ownRows(uidOf(room)),
+});
 
 function findRoom(_caller: Caller, roomId: string): RoomTarget {
   const [drive_directory, drive_limit_bytes] = ["", 0];

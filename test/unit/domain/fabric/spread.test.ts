@@ -120,11 +120,12 @@ describe("between the parts of a message", () => {
   test("a checkpoint excludes it, and a rolled back room has it after its restored messages", async () => {
     await rooms.call("r", nameOf(1), "agent_send", { destination: nameOf(2), payload: "before" });
     const before = await rooms.take("r");
+    const restore = await rooms.prepare("r", before);
     const sent = sendToAll();
     await staged();
     const during = await rooms.take("r");
     expect(during.fabric.deliveries.rows).toEqual(before.fabric.deliveries.rows);
-    await rooms.replace("r", before);
+    await restore();
     expect((await sent).seq).toBe(2);
     expect([await inbox(2), await inbox(3)]).toEqual([[1, 2], [2]]);
     expect(count("message_spreads")).toBe(0);

@@ -4,12 +4,11 @@ import type { Rows } from "../../../../daemon/db/branch.ts";
 import { UntrustedRows } from "../../../../daemon/db/untrusted-rows.ts";
 import { acceptAgents } from "../../../../daemon/domain/agents/foreign.ts";
 import { acceptBarriers } from "../../../../daemon/domain/barriers/foreign.ts";
-import { bytesOfRoom } from "../../../../daemon/domain/fabric/retention/budget.ts";
 import { acceptFabric, type FabricState } from "../../../../daemon/domain/fabric/untrusted.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
 import { Chance } from "../../../harness/random.ts";
 import { World } from "./branch-world.ts";
-import { Rooms, uidOf } from "./rooms-fixture.ts";
+import { Rooms } from "./rooms-fixture.ts";
 
 const DAY = 24 * 3600_000;
 const ORG = "org_1" as OrgId;
@@ -46,7 +45,7 @@ test(`a room's own state is accepted unchanged, with the same size as its rows (
   const { state, bytes } = await accept(structuredClone(fabric));
   expect(state).toEqual(fabric);
   expect(state.messages.rows.length).toBeGreaterThan(10);
-  expect(bytes).toBe(bytesOfRoom(rooms.database.queries, uidOf("busy")));
+  expect(bytes).toBe(rooms.bytesOf("busy").rows);
   expect(await acceptAgents(structuredClone(agents), origin())).toEqual(agents);
 });
 

@@ -152,7 +152,7 @@ class Fixture implements AsyncDisposable {
       },
       branch: {
         sandboxes: { requireBytes: async () => {}, use: (_: unknown, work: () => Promise<unknown>) => work() },
-        nouns: Object.fromEntries(["agents", "fabric", "barriers"].map((name) => [name, { take: takesNothing }])),
+        nouns: Object.fromEntries(["agents", "fabric", "barriers"].map((name) => [name, NOUN])),
         calls: () => ({ takeRoom: () => null }),
       },
       ...{
@@ -206,6 +206,7 @@ function* takesNothing(): Steps<null> {
   yield* [];
   return null;
 }
+const NOUN = { take: takesNothing, stage: async () => {}, drop: async () => {} };
 const reached = (): never => {
   throw new Reached();
 };
