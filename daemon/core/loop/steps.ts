@@ -10,7 +10,7 @@ export function wholly<Result>(steps: Steps<Result>): Result {
   }
 }
 
-export async function inPieces<Result>(steps: Steps<Result>, pieces: Pieces): Promise<Result> {
+export async function inPieces<Result>(steps: Steps<Result>, pieces: Pick<Pieces, "next">): Promise<Result> {
   for (;;) {
     const { done, value } = steps.next();
     if (done) return value;

@@ -1,6 +1,7 @@
 /** SQL of barriers. */
 import { and, asc, eq, gt, inArray, lt, sql } from "drizzle-orm";
 import type { RoomUid } from "../../../shared/ids.ts";
+import type { Steps } from "../../core/loop/index.ts";
 import { preparedBy, type Queries, rawQuery } from "../../db/client.ts";
 import { type RowsKey, roomOf, rowsOf } from "../../db/room-rows.ts";
 import { type BarrierRow, barriers } from "./table.ts";
@@ -178,20 +179,23 @@ export function listBarriers(queries: Queries, roomUid: RoomUid, after: string |
  * The open generations of a room, the oldest first: at most this many, and at most this many bytes of names together. Uses the index of
  * open generations: most of a room's are over. `hasMore`: these are not all.
  */
-export function openBarriers(
+export function* openBarriers(
   queries: Queries,
   roomUid: RoomUid,
   most: { barriers: number; nameBytes: number },
-): { open: BarrierRow[]; hasMore: boolean } {
+): Steps<{ open: BarrierRow[]; hasMore: boolean }> {
   const found = openOf(queries)([rowsOf(queries, roomUid), most.barriers + 1]);
   let left = most.nameBytes;
   const read = found.slice(0, most.barriers).filter(({ bytes }) => {
     left -= bytes;
     return left >= 0;
   });
-  const open = read.flatMap(
-    ({ barrier_id, generation }) => findBarrier(queries, roomUid, barrier_id, generation) ?? [],
-  );
+  const open: BarrierRow[] = [];
+  for (const { barrier_id, generation } of read) {
+    yield;
+    const row = findBarrier(queries, roomUid, barrier_id, generation);
+    if (row) open.push(row);
+  }
   return { open, hasMore: read.length < found.length };
 }
 

@@ -4,6 +4,7 @@
 import type { RoomGlance } from "../../../shared/api/overview/room-overview.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
 import type { Caller } from "../../core/call/operation.ts";
+import type { Steps } from "../../core/loop/index.ts";
 import { hasRing } from "./cycles.ts";
 import type { OverviewDeps } from "./deps.ts";
 import { type Bounds, gatherBlocked } from "./gather.ts";
@@ -14,14 +15,14 @@ import { edgesOf } from "./wait-graph.ts";
 const OF_MANY_ROOMS: Bounds = { requests: 1000, barriers: 64, nameBytes: 128 * 1024 };
 const MAX_EDGES = 20_000;
 
-export function blockedIn(
+export function* blockedIn(
   deps: OverviewDeps,
   caller: Caller,
   roomUid: RoomUid,
-): Pick<RoomGlance, "blocked" | "in_circle" | "truncated"> {
-  const { waits, truncated } = gatherBlocked(deps, roomUid, OF_MANY_ROOMS);
+): Steps<Pick<RoomGlance, "blocked" | "in_circle" | "truncated">> {
+  const { waits, truncated } = yield* gatherBlocked(deps, roomUid, OF_MANY_ROOMS);
   const seen = waits.filter((wait) => maySee(caller, wait));
-  const { edges, isPart } = edgesOf(seen, MAX_EDGES);
+  const { edges, isPart } = yield* edgesOf(seen, MAX_EDGES);
   const blocked = new Set(seen.map(({ agent_id }) => agent_id)).size;
-  return { blocked, in_circle: hasRing(edges), truncated: truncated || isPart };
+  return { blocked, in_circle: yield* hasRing(edges), truncated: truncated || isPart };
 }

@@ -4,25 +4,31 @@
  * long to find: then the shortest found so far is returned.
  */
 
+import type { Steps } from "../../core/loop/index.ts";
+
 /** The wait graph, by waiting agent. An agent that is only waited for need not be a key. */
 export type Edges = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** Total waits that are examined to find shorter cycles: some ten milliseconds. */
 const MAX_LOOKS = 200_000;
+/** Waits that a step examines. */
+const STEPS = 512;
 
 /** One short ring of each group, each agent waiting for the next, the last for the first. By name, so that they are always alike. */
-export function ringsOf(edges: Edges): string[][] {
+export function* ringsOf(edges: Edges): Steps<string[][]> {
   const looks = { left: MAX_LOOKS };
-  return groupsOf(edges)
-    .map((group) => shortRing(edges, group, looks))
-    .filter((ring) => ring.length > 0)
-    .sort(([a = ""], [b = ""]) => (a < b ? -1 : 1));
+  const rings: string[][] = [];
+  for (const group of yield* groupsOf(edges)) {
+    const ring = yield* shortRing(edges, group, looks);
+    if (ring.length > 0) rings.push(ring);
+  }
+  return rings.sort(([a = ""], [b = ""]) => (a < b ? -1 : 1));
 }
 
 /** Whether there is any cycle; examines each wait once. */
-export function hasRing(edges: Edges): boolean {
+export function* hasRing(edges: Edges): Steps<boolean> {
   const isRing = (group: Set<string>) => group.size > 1 || [...group].some((agent) => edges.get(agent)?.has(agent));
-  return groupsOf(edges).some(isRing);
+  return (yield* groupsOf(edges)).some(isRing);
 }
 
 interface VisitedAgent {
@@ -32,10 +38,11 @@ interface VisitedAgent {
 }
 
 /** With an explicit stack instead of recursion: a chain of waits may be long. */
-function groupsOf(edges: Edges): Set<string>[] {
+function* groupsOf(edges: Edges): Steps<Set<string>[]> {
   const seen = new Map<string, VisitedAgent>();
   const open: string[] = [];
   const groups: Set<string>[] = [];
+  let steps = 0;
   const visit = (agent: string) => {
     const own: VisitedAgent = { index: seen.size, low: seen.size, isOpen: true };
     seen.set(agent, own);
@@ -46,6 +53,7 @@ function groupsOf(edges: Edges): Set<string>[] {
     if (seen.has(root)) continue;
     const path = [visit(root)];
     for (let at = path.at(-1); at; at = path.at(-1)) {
+      if (++steps % STEPS === 0) yield;
       const { value, done } = at.next.next();
       if (!done) {
         const known = seen.get(value);
@@ -66,12 +74,12 @@ function groupsOf(edges: Edges): Set<string>[] {
 }
 
 /** Empty for one agent that does not wait for itself. */
-function shortRing(edges: Edges, group: ReadonlySet<string>, looks: { left: number }): string[] {
+function* shortRing(edges: Edges, group: ReadonlySet<string>, looks: { left: number }): Steps<string[]> {
   let best: string[] = [];
   for (const start of [...group].sort()) {
     // The first one finds a ring, whatever that takes.
     const isFirst = best.length === 0;
-    const ring = ringFrom(edges, group, start, isFirst ? group.size : best.length - 1, isFirst ? null : looks);
+    const ring = yield* ringFrom(edges, group, start, isFirst ? group.size : best.length - 1, isFirst ? null : looks);
     if (ring) best = ring;
     // None is shorter.
     if (best.length === 1 || looks.left <= 0) break;
@@ -80,15 +88,16 @@ function shortRing(edges: Edges, group: ReadonlySet<string>, looks: { left: numb
 }
 
 /** A shortest cycle through `start` of at most `most` agents; null if there is none, or if it takes too many looks. */
-function ringFrom(
+function* ringFrom(
   edges: Edges,
   group: ReadonlySet<string>,
   start: string,
   most: number,
   looks: { left: number } | null,
-): string[] | null {
+): Steps<string[] | null> {
   const from = new Map<string, string>();
   let reached = [start];
+  let steps = 0;
   for (let length = 1; length <= most && reached.length > 0; length++) {
     const next: string[] = [];
     for (const agent of reached) {
@@ -96,6 +105,11 @@ function ringFrom(
       if (waitsFor.has(start)) return pathTo(agent, from);
       if (looks) looks.left -= waitsFor.size;
       if (looks && looks.left <= 0) return null;
+      steps += waitsFor.size + 1;
+      if (steps >= STEPS) {
+        steps = 0;
+        yield;
+      }
       for (const each of waitsFor) {
         if (!group.has(each) || from.has(each)) continue;
         from.set(each, agent);

@@ -7,9 +7,13 @@ import { MAX_WAITS, type Wait } from "../../../shared/api/overview/overview.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
 import { commandText } from "../../../shared/shell.ts";
 import { line } from "../../../shared/timeline/words.ts";
+import type { Steps } from "../../core/loop/index.ts";
 import { type BarrierRow, missingOf, openBarriers } from "../barriers/index.ts";
 import { type OpenRequest, openRequests } from "../fabric/index.ts";
 import type { OverviewDeps } from "./deps.ts";
+
+/** Waits that a step looks at: some tenths of a millisecond. */
+const TOGETHER = 64;
 
 /** A wait before it is shown. */
 export interface Gathered extends Wait {
@@ -29,7 +33,6 @@ export interface Bounds {
   nameBytes: number;
 }
 
-/** The names are some milliseconds to read. */
 const OF_ONE_ROOM: Bounds = { requests: 4 * MAX_WAITS, barriers: 256, nameBytes: 1024 * 1024 };
 
 export interface GatheredWaits {
@@ -39,34 +42,47 @@ export interface GatheredWaits {
 }
 
 /** The oldest first. */
-export function gather(deps: OverviewDeps, roomUid: RoomUid): GatheredWaits {
-  return gatherSome(deps, roomUid, OF_ONE_ROOM, commands(deps, roomUid));
+export function* gather(deps: OverviewDeps, roomUid: RoomUid): Steps<GatheredWaits> {
+  return yield* gatherSome(deps, roomUid, OF_ONE_ROOM, commands(deps, roomUid));
 }
 
 /** Waits of agents for each other: replies, and barriers. */
-export function gatherBlocked(deps: OverviewDeps, roomUid: RoomUid, most: Bounds): GatheredWaits {
-  const { waits, truncated } = gatherSome(deps, roomUid, most, []);
+export function* gatherBlocked(deps: OverviewDeps, roomUid: RoomUid, most: Bounds): Steps<GatheredWaits> {
+  const { waits, truncated } = yield* gatherSome(deps, roomUid, most, []);
   return { waits: waits.filter(({ type }) => type === "reply" || type === "barrier"), truncated };
 }
 
-function gatherSome(deps: OverviewDeps, roomUid: RoomUid, most: Bounds, running: readonly Gathered[]): GatheredWaits {
+function* gatherSome(
+  deps: OverviewDeps,
+  roomUid: RoomUid,
+  most: Bounds,
+  running: readonly Gathered[],
+): Steps<GatheredWaits> {
   const requests = openRequests(deps.queries, roomUid, most.requests + 1);
-  const asked = replies(deps, roomUid, requests.slice(0, most.requests));
-  const { waits, truncated } = withCalls(deps, roomUid, [...asked, ...running], most);
+  yield;
+  const asked = yield* replies(deps, roomUid, requests.slice(0, most.requests));
+  const { waits, truncated } = yield* withCalls(deps, roomUid, [...asked, ...running], most);
   return { waits, truncated: truncated || requests.length > most.requests };
 }
 
 /** Running commands, and the waits of agents, between their calls too. */
-export function going(deps: OverviewDeps, roomUid: RoomUid): Gathered[] {
-  return gather(deps, roomUid).waits;
+export function* going(deps: OverviewDeps, roomUid: RoomUid): Steps<Gathered[]> {
+  return (yield* gather(deps, roomUid)).waits;
 }
 
 /** Adds the agents that wait at barriers, and calls in progress. A wait that two of these sources report is one wait. */
-function withCalls(deps: OverviewDeps, roomUid: RoomUid, others: readonly Gathered[], most: Bounds): GatheredWaits {
-  const barriers = openBarriers(deps.queries, roomUid, most);
-  const arrived = arrivals(deps, roomUid, barriers.open);
+function* withCalls(
+  deps: OverviewDeps,
+  roomUid: RoomUid,
+  others: readonly Gathered[],
+  most: Bounds,
+): Steps<GatheredWaits> {
+  const barriers = yield* openBarriers(deps.queries, roomUid, most);
+  const arrived = yield* arrivals(deps, roomUid, barriers.open);
   const found = new Map([...others, ...arrived].map((wait) => [keyOf(wait), wait]));
-  for (const { shown, agents, on, since } of deps.agents.waits.all(roomUid)) {
+  yield;
+  for (const [at, { shown, agents, on, since }] of [...deps.agents.waits.all(roomUid)].entries()) {
+    if (at % TOGETHER === TOGETHER - 1) yield;
     for (const agent_id of agents) {
       const key = keyOf({ agent_id, ...shown });
       const known = found.get(key);
@@ -97,10 +113,11 @@ const keyOf = ({ agent_id, type, id }: Pick<Gathered, "agent_id" | "type" | "id"
 const ABOUT = { reply: "request", inbox: "messages" } as const;
 
 /** Requests without a reply. If the source or the recipient is gone, they are left out. */
-function replies({ agents }: OverviewDeps, roomUid: RoomUid, requests: readonly OpenRequest[]): Gathered[] {
+function* replies({ agents }: OverviewDeps, roomUid: RoomUid, requests: readonly OpenRequest[]): Steps<Gathered[]> {
   const asked = new Map<string, Gathered>();
   const isGone = remembered((agentId) => agents.isGone(roomUid, agentId));
-  for (const { message_id, source, recipient, topic, created_at } of requests) {
+  for (const [at, { message_id, source, recipient, topic, created_at }] of requests.entries()) {
+    if (at % TOGETHER === TOGETHER - 1) yield;
     if (isGone(source) || isGone(recipient)) continue;
     const known = asked.get(message_id);
     if (known) {
@@ -116,11 +133,12 @@ function replies({ agents }: OverviewDeps, roomUid: RoomUid, requests: readonly 
 }
 
 /** Arrived agents wait for the missing ones: participants, or, if none are named, all agents of the room. */
-function arrivals({ agents }: OverviewDeps, roomUid: RoomUid, barriers: readonly BarrierRow[]): Gathered[] {
+function* arrivals({ agents }: OverviewDeps, roomUid: RoomUid, barriers: readonly BarrierRow[]): Steps<Gathered[]> {
   const isGone = remembered((agentId) => agents.isGone(roomUid, agentId));
   const everyone = barriers.some(({ participants }) => participants === null) ? agents.all(roomUid) : [];
   const found: Gathered[] = [];
   for (const row of barriers) {
+    yield;
     const { barrier_id, generation, parties, arrived, opened_at } = row;
     const on = row.participants ? missingOf(row) : othersOf(everyone, arrived);
     const needsAll = on.length <= parties - arrived.length;

@@ -16,7 +16,7 @@ import {
 import type { RoomChanges } from "../../core/call/room-changes.ts";
 import type { RoomTarget } from "../../core/call/room-target.ts";
 import { at, monotonicMs, sleep, wallMs } from "../../core/clock.ts";
-import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
+import { loopTime, ownerOf, Pieces, type Steps } from "../../core/loop/index.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { Readers } from "../audit/index.ts";
 import type { OverviewDeps } from "./deps.ts";
@@ -47,32 +47,41 @@ interface Look {
   eachMs: number;
   found: GatheredWaits;
   /** Keyed by the caller's view. */
-  states: Map<string, RoomState>;
+  states: Map<string, Promise<RoomState>>;
 }
 
 export function makeNow(deps: OverviewDeps, changes: RoomChanges): Bound {
   const readers = new Readers();
-  const newest = new Map<RoomUid, Look>();
-  const lookAt = (roomUid: RoomUid): Look => {
+  const newest = new Map<RoomUid, { changes: number; look: Promise<Look> }>();
+  const lookAt = (roomUid: RoomUid, pieces: Pieces): Promise<Look> => {
     const known = newest.get(roomUid);
     const count = changes.count(roomUid);
-    if (known?.changes === count) return known;
+    if (known?.changes === count) return known.look;
     const began = monotonicMs();
-    const found = gather(deps, roomUid);
-    const look = { changes: count, at: began, tookMs: monotonicMs() - began, eachMs: 0, found, states: new Map() };
-    newest.set(roomUid, look);
+    const looked = async (): Promise<Look> => {
+      const { result: found, tookMs } = await timed(gather(deps, roomUid), pieces);
+      return { changes: count, at: began, tookMs, eachMs: 0, found, states: new Map() };
+    };
+    const look = looked();
+    newest.set(roomUid, { changes: count, look });
+    // Each of its clients fails with it; the next one looks again.
+    look.catch(() => newest.delete(roomUid));
     return look;
   };
-  const stateIn = (look: Look, caller: Caller): RoomState => {
+  const stateIn = (look: Look, caller: Caller, pieces: Pieces): Promise<RoomState> => {
     const sight = visibilityOf(caller);
     const known = look.states.get(sight);
     if (known) return known;
-    const began = monotonicMs();
-    const state = stateOf(look.found, caller);
-    const made = monotonicMs();
-    keyOf(state);
-    look.eachMs = Math.max(look.eachMs, monotonicMs() - made);
-    look.tookMs += monotonicMs() - began;
+    const made = async (): Promise<RoomState> => {
+      const { result: state, tookMs } = await timed(stateOf(look.found, caller), pieces);
+      const began = monotonicMs();
+      keyOf(state);
+      const eachMs = monotonicMs() - began;
+      look.eachMs = Math.max(look.eachMs, eachMs);
+      look.tookMs += tookMs + eachMs;
+      return state;
+    };
+    const state = made();
     look.states.set(sight, state);
     return state;
   };
@@ -85,8 +94,8 @@ export function makeNow(deps: OverviewDeps, changes: RoomChanges): Bound {
     try {
       while (!signal.aborted) {
         await pieces.turn();
-        const look = lookAt(room_uid);
-        const state = stateIn(look, caller);
+        const look = await lookAt(room_uid, pieces);
+        const state = await stateIn(look, caller, pieces);
         const lines = changesOf(before, state);
         before = state;
         if (lines.length > 0) yield lines.map((data): StreamEvent => ({ id: null, data }));
@@ -122,6 +131,19 @@ export function makeNow(deps: OverviewDeps, changes: RoomChanges): Bound {
   });
 }
 
+/** Result of work in pieces, and the time of its steps. */
+async function timed<Result>(steps: Steps<Result>, pieces: Pieces): Promise<{ result: Result; tookMs: number }> {
+  let tookMs = 0;
+  for (;;) {
+    const began = monotonicMs();
+    const { done, value } = steps.next();
+    tookMs += monotonicMs() - began;
+    if (done) return { result: value, tookMs };
+    const turn = pieces.next();
+    if (turn) await turn;
+  }
+}
+
 async function* ended<T>(values: AsyncGenerator<T>, over: () => void): AsyncGenerator<T> {
   try {
     yield* values;
@@ -130,7 +152,7 @@ async function* ended<T>(values: AsyncGenerator<T>, over: () => void): AsyncGene
   }
 }
 
-function stateOf({ waits: all, truncated }: GatheredWaits, caller: Caller): RoomState {
+function* stateOf({ waits: all, truncated }: GatheredWaits, caller: Caller): Steps<RoomState> {
   const seen = all.filter((wait) => maySee(caller, wait));
   const waiting = seen.filter(({ type }) => type !== "command");
   const looked = waiting.slice(0, MAX_WAITS);
@@ -138,7 +160,7 @@ function stateOf({ waits: all, truncated }: GatheredWaits, caller: Caller): Room
   const commands = seen
     .filter(({ type }) => type === "command")
     .map(({ agent_id, id, about, since }) => ({ agent_id, exec_id: String(id), command: about, since }));
-  const { cycles, isPart } = cyclesOf(looked, wallMs());
+  const { cycles, isPart } = yield* cyclesOf(looked, wallMs());
   const waits = told.map(({ needsAll: _, calledAt: __, on, ...rest }) => ({
     ...rest,
     on: on.slice(0, MAX_WAITED_FOR),

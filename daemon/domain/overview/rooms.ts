@@ -3,7 +3,7 @@ import { type RoomGlance, roomOverview } from "../../../shared/api/overview/room
 import type { RoomUid } from "../../../shared/ids.ts";
 import { type Bound, bind, type Caller } from "../../core/call/operation.ts";
 import { now } from "../../core/clock.ts";
-import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
+import { inPieces, loopTime, ownerOf, Pieces, type Steps } from "../../core/loop/index.ts";
 import { blockedIn } from "./blocked.ts";
 import type { OverviewDeps, OverviewRoom } from "./deps.ts";
 
@@ -18,18 +18,22 @@ export function makeRoomOverview(deps: OverviewDeps): Bound {
       const { rows, next_cursor } = deps.rooms.page(caller, input);
       const costs = () => (maySeeCost(caller) ? deps.costs(org_id) : () => null);
       let costOf = costs();
+      const turns = {
+        next: () =>
+          pieces.next()?.then(() => {
+            signal.throwIfAborted();
+            // Usage that was pending in the previous turn is written by now, and would count twice.
+            costOf = costs();
+          }) ?? null,
+      };
       const found: { row: OverviewRoom; driveUsed: Promise<number>; rest: Omit<RoomGlance, keyof OfRow> }[] = [];
       for (const listed of rows) {
-        const turn = pieces.next();
-        if (turn) {
-          await turn;
-          signal.throwIfAborted();
-          // Usage that was pending in the previous turn is written by now, and would count twice.
-          costOf = costs();
-        }
+        const turn = turns.next();
+        if (turn) await turn;
         // It may have ended since the page was read: nothing is remembered of it any more.
         const row = deps.rooms.current(listed.room_uid) ?? { ...listed, state: "destroyed" };
-        const rest = { ...inside(deps, caller, row), cost: costOf(row) };
+        const agents = await inPieces(inside(deps, caller, row), turns);
+        const rest = { ...agents, cost: costOf(row) };
         // Drives are measured concurrently; a drive that cannot be read does not fail the others.
         found.push({ row, driveUsed: deps.rooms.driveUsed(row).catch(() => 0), rest });
       }
@@ -48,11 +52,13 @@ function ofRow(row: OverviewRoom, used_bytes: number) {
   return { room_id, room_uid, host, state, labels, drive, created_at, expires_at };
 }
 
+type Inside = Pick<RoomGlance, keyof typeof ENDED>;
+
 /** A room that has ended, or is ending, has no working agents. */
-function inside(deps: OverviewDeps, caller: Caller, { room_uid, state }: OverviewRoom) {
+function* inside(deps: OverviewDeps, caller: Caller, { room_uid, state }: OverviewRoom): Steps<Inside> {
   if (state !== "active") return ENDED;
   const messages_last_minute = deps.messagesLately(room_uid);
-  return { ...workers(deps, room_uid), ...blockedIn(deps, caller, room_uid), messages_last_minute };
+  return { ...workers(deps, room_uid), ...(yield* blockedIn(deps, caller, room_uid)), messages_last_minute };
 }
 
 function workers({ agents }: OverviewDeps, roomUid: RoomUid): Pick<RoomGlance, "agents" | "running"> {

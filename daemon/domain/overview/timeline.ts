@@ -4,7 +4,7 @@ import type { RoomUid } from "../../../shared/ids.ts";
 import type { TimelineItem, TimelineType } from "../../../shared/timeline/item.ts";
 import { STANDBY } from "../../../shared/timeline/words.ts";
 import { type Bound, bind } from "../../core/call/operation.ts";
-import { ownerOf } from "../../core/loop/index.ts";
+import { inPieces, loopTime, ownerOf, Pieces, type Steps } from "../../core/loop/index.ts";
 import { momentRules, pageOf, scanOf } from "../audit/index.ts";
 import type { OverviewDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
@@ -28,19 +28,23 @@ export function makeTimeline(deps: OverviewDeps): Bound {
         (scan.until === undefined || at <= scan.until);
       const page = pageOf("timeline", { limit: DEFAULT_TIMELINE_PAGE, ...query }, scan);
       // Read first: an item that ends in the meantime is shown twice rather than not at all.
-      const open = input.cursor === undefined ? openItems(deps, room_uid).filter(isShown).slice(0, MAX_OPEN) : [];
+      const owner = ownerOf(call.caller.org_id);
+      const pieces = new Pieces(loopTime, owner, roomTimeline.name, { signal: call.signal });
+      const items = input.cursor === undefined ? await inPieces(openItems(deps, room_uid), pieces) : [];
+      const open = items.filter(isShown).slice(0, MAX_OPEN);
       const timeline = { room_id, page, types, open, trace_url: deps.trace_url };
-      const by = { owner: ownerOf(call.caller.org_id), signal: call.signal };
+      const by = { owner, signal: call.signal };
       return { outcome: "ok", json: await deps.reads.read(readTimeline, timeline, by) };
     },
   });
 }
 
 /** Waits, commands and standbys in progress, the oldest first. */
-function openItems(deps: OverviewDeps, roomUid: RoomUid): TimelineItem[] {
+function* openItems(deps: OverviewDeps, roomUid: RoomUid): Steps<TimelineItem[]> {
   const { commands, standby } = deps.sandboxes.going(roomUid);
   const traces = new Map(commands.map(({ exec_id, trace_id }) => [exec_id, trace_id]));
-  const waits = going(deps, roomUid).flatMap(({ agent_id, type, id, on, since, calledAt, about }): TimelineItem[] => {
+  const gathered = yield* going(deps, roomUid);
+  const waits = gathered.flatMap(({ agent_id, type, id, on, since, calledAt, about }): TimelineItem[] => {
     if (type === "command") {
       const ref = id === null ? null : { type: "execution", id };
       const trace_id = traces.get(id ?? "") ?? null;

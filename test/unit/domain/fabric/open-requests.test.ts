@@ -1,6 +1,7 @@
 /** Requests without a reply: found among any number of messages. */
 import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { wholly } from "../../../../daemon/core/loop/index.ts";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { openBarriers } from "../../../../daemon/domain/barriers/index.ts";
@@ -51,7 +52,7 @@ test("neither requests nor barriers are searched by a full scan", () => {
   using watched = watchStatements(/^select/i);
   const most = { barriers: 5, nameBytes: 1000 };
   expect(openRequests(connection.queries, ROOM, 5)).toEqual([]);
-  expect(openBarriers(connection.queries, ROOM, most)).toEqual({ open: [], hasMore: false });
+  expect(wholly(openBarriers(connection.queries, ROOM, most))).toEqual({ open: [], hasMore: false });
   const plans = watched.runs.map(({ sql: text }) => {
     const steps = connection.queries.all<{ detail: string }>(
       sql.raw(`EXPLAIN QUERY PLAN ${text.replaceAll("?", "1")}`),

@@ -81,7 +81,7 @@ test("a room that ends before its turn is shown as ended, and is not queried", a
 
 test("the activity of each room is read in its own turn", async () => {
   const { items } = await look([roomOf("a"), roomOf("b"), roomOf("c")], () => {});
-  expect(items.map(({ cost }) => cost?.sandbox_seconds)).toEqual([1, 2, 3]);
+  expect(items.map(({ cost }) => cost?.sandbox_seconds)).toEqual([2, 3, 4]);
 });
 
 test("an unreadable drive does not affect the other rooms", async () => {
