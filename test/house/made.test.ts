@@ -32,6 +32,7 @@ const EXEMPT: Record<string, string> = {
   identities: "a way to sign in of the person",
   mails: "an e-mail to the person",
   idempotency: "answers of calls, for the caller alone",
+  ended_port_makers: "marks the ports of a maker as ended",
   billing_checkouts: "a purchase of the organization",
 };
 

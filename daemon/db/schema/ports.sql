@@ -13,10 +13,14 @@ CREATE TABLE ports (
   created_at TEXT NOT NULL,
   expires_at TEXT,
   -- First key of the line of rotated keys that exposed the port; the port ends with that line.
-  ends_with  TEXT,
-  ended_at   TEXT
+  ends_with  TEXT
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX ports_by_sandbox ON ports (sandbox_id, port);
 
--- Ports of a maker end in the transaction that ends the access of the maker.
-CREATE INDEX ports_by_org ON ports (org_id, ends_with) WHERE ended_at IS NULL AND ends_with IS NOT NULL;
+CREATE INDEX ports_by_org ON ports (org_id, ends_with) WHERE ends_with IS NOT NULL;
+
+-- Ports of a maker end in the transaction that ends the access of the maker, by one row for all of them; their rows are removed later.
+CREATE TABLE ended_port_makers (
+  ends_with TEXT PRIMARY KEY,
+  ended_at  TEXT NOT NULL
+) STRICT, WITHOUT ROWID;

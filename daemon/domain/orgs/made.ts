@@ -44,7 +44,10 @@ export interface MadeKind<Row = unknown> {
   takeOver: string | null;
   /** Rows in force with a maker that has lost access. */
   find(queries: Queries, isOver: IsOver, orgId: OrgId): Row[];
-  idOf(row: Row): string;
+  /** Absent: its things are only counted. */
+  idOf?(row: Row): string;
+  /** Number of things, if a row may be several. */
+  count?(rows: readonly Row[]): number;
   /** Ends them, and appends an audit record of each. Within a transaction. */
   end(queries: Queries, rows: readonly Row[], at: string): void;
 }
@@ -56,29 +59,36 @@ export const isAmongOver = (id: SQLWrapper, makers: SQL, over: (id: SQL) => SQL)
 /** Forgets the type of a kind's rows. */
 export const madeKind = <Row>(kind: MadeKind<Row>): MadeKind => kind as MadeKind;
 
-/** The ids of ended things, by kind. */
-export type EndedMade = Readonly<Record<MadeName, readonly string[]>>;
+interface Ended {
+  count: number;
+  /** None of ports: a label is a part of a URL, and there may be thousands. */
+  ids: readonly string[];
+}
 
-export const nothingEnded = (): EndedMade => ({ webhooks: [], ports: [], ssh_keys: [], applications: [] });
+/** The ended things, by kind. */
+export type EndedMade = Readonly<Record<MadeName, Ended>>;
+
+const NONE: Ended = { count: 0, ids: [] };
+
+export const nothingEnded = (): EndedMade => ({ webhooks: NONE, ports: NONE, ssh_keys: NONE, applications: NONE });
 
 /** For answers: how many of each kind. */
-export function countsOf(made: EndedMade): Record<MadeName, number> {
-  const { webhooks, ports, ssh_keys, applications } = made;
+export function countsOf({ webhooks, ports, ssh_keys, applications }: EndedMade): Record<MadeName, number> {
   return {
-    webhooks: webhooks.length,
-    ports: ports.length,
-    ssh_keys: ssh_keys.length,
-    applications: applications.length,
+    webhooks: webhooks.count,
+    ports: ports.count,
+    ssh_keys: ssh_keys.count,
+    applications: applications.count,
   };
 }
 
-/** For the record of the call that ended an access. A port's label is a part of its URL, so ports are a number. */
+/** For the record of the call that ended an access. */
 export function detailsOf({ webhooks, ports, ssh_keys, applications }: EndedMade): Record<string, unknown> {
   return {
-    ...(ssh_keys.length === 0 ? {} : { ssh_key_ids: ssh_keys }),
-    ...(webhooks.length === 0 ? {} : { webhook_ids: webhooks }),
-    ...(applications.length === 0 ? {} : { grant_ids: applications }),
-    ...(ports.length === 0 ? {} : { ports_unexposed: ports.length }),
+    ...(ssh_keys.count === 0 ? {} : { ssh_key_ids: ssh_keys.ids }),
+    ...(webhooks.count === 0 ? {} : { webhook_ids: webhooks.ids }),
+    ...(applications.count === 0 ? {} : { grant_ids: applications.ids }),
+    ...(ports.count === 0 ? {} : { ports_unexposed: ports.count }),
   };
 }
 
@@ -92,7 +102,7 @@ export interface MadeEnds {
 export function makeMadeEnds(kinds: readonly MadeKind[], isOver: IsOver): MadeEnds {
   const endMade: MadeEnds["endMade"] = (queries, orgId) => {
     const at = now();
-    const ended: Record<MadeName, readonly string[]> = nothingEnded();
+    const ended: Record<MadeName, Ended> = { ...nothingEnded() };
     for (const kind of kinds) {
       const found = kind.find(queries, isOver, orgId);
       const end = (within: Queries, rows: readonly unknown[]) => {
@@ -100,7 +110,8 @@ export function makeMadeEnds(kinds: readonly MadeKind[], isOver: IsOver): MadeEn
       };
       if (kind.isHere) locally(queries, (here) => end(here, kind.find(here, isOver, orgId)));
       else end(queries, found);
-      ended[kind.name] = found.map((row) => kind.idOf(row));
+      const { idOf } = kind;
+      ended[kind.name] = { count: kind.count?.(found) ?? found.length, ids: idOf ? found.map((row) => idOf(row)) : [] };
     }
     return ended;
   };

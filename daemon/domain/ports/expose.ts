@@ -108,7 +108,6 @@ export async function expose(
     created_at,
     expires_at: sooner(asked, term.expires_at),
     ends_with: term.ends_with,
-    ended_at: null,
   };
   const { org_id, ends_with } = wanted;
   const row = await database.commit((queries) => {

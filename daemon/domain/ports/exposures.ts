@@ -3,27 +3,34 @@
  * closed, and the audit has a record.
  */
 
-import type { KeyId } from "../../../shared/ids.ts";
+import type { KeyId, OrgId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import { Deadlines } from "../../core/concurrency/deadlines.ts";
+import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { appendAudit } from "../audit/index.ts";
 import type { Connections } from "./connections.ts";
 import type { PortDeps } from "./deps.ts";
-import { allPorts, deleteEnded, deleteLabel, deleteOfSandbox, findLabel, listPorts } from "./store.ts";
+import { allPorts, deleteEnded, deleteLabel, deleteOfSandbox, findLabel, forgetMaker, listPorts } from "./store.ts";
 import type { PortRow } from "./table.ts";
 import type { Traffic } from "./traffic.ts";
 
+/** In one commit, each with an audit record. */
+const ENDED_TOGETHER = 16;
 const MAKER_ENDED = "the access of its maker has ended";
+
+type Held = Pick<PortRow, "label" | "sandbox_id">;
 
 export class Exposures {
   readonly #deps: PortDeps;
   readonly #connections: Connections;
   readonly #traffic: Traffic;
   readonly #expiries = new Deadlines((label) => void this.#expire(label));
-  /** By label. */
-  readonly #makers = new Map<string, { key_id: KeyId; release: () => void }>();
+  /** The maker of each label. */
+  readonly #makerOf = new Map<string, KeyId>();
+  /** The ports of each maker, which hold its access together: it may have thousands. */
+  readonly #makers = new Map<KeyId, { ports: Map<string, Held>; release: () => void }>();
   /** Watches for the end of sandboxes. */
   readonly #watched = new Map<string, AbortController>();
 
@@ -40,11 +47,12 @@ export class Exposures {
   /** Watches for its end; a second call changes its time and its maker. */
   keep({ label, sandbox_id, expires_at, ends_with, org_id }: PortRow): void {
     this.#expiries.set(label, expires_at);
-    if (ends_with !== null && this.#makers.get(label)?.key_id !== ends_with) {
+    if (ends_with !== null && this.#makerOf.get(label) !== ends_with) {
       this.#letGo(label);
-      const end = () => void this.#endWithMaker({ label, sandbox_id });
-      const release = this.#deps.holdMaker({ org_id, key_id: ends_with }, end);
-      this.#makers.set(label, { key_id: ends_with, release });
+      this.#makerOf.set(label, ends_with);
+      const maker = this.#makers.get(ends_with) ?? { ports: new Map(), release: this.#holdMaker(org_id, ends_with) };
+      this.#makers.set(ends_with, maker);
+      maker.ports.set(label, { label, sandbox_id });
     }
     if (this.#watched.has(sandbox_id)) return;
     const watch = new AbortController();
@@ -65,14 +73,27 @@ export class Exposures {
 
   stop(): void {
     this.#expiries.clear();
-    for (const label of [...this.#makers.keys()]) this.#letGo(label);
+    for (const label of [...this.#makerOf.keys()]) this.#letGo(label);
     for (const watch of this.#watched.values()) watch.abort();
     this.#watched.clear();
   }
 
   #letGo(label: string): void {
-    this.#makers.get(label)?.release();
-    this.#makers.delete(label);
+    const key_id = this.#makerOf.get(label);
+    this.#makerOf.delete(label);
+    if (key_id === undefined) return;
+    const maker = this.#makers.get(key_id);
+    maker?.ports.delete(label);
+    if (maker?.ports.size !== 0) return;
+    this.#makers.delete(key_id);
+    maker.release();
+  }
+
+  #holdMaker(org_id: OrgId, key_id: KeyId): () => void {
+    return this.#deps.holdMaker({ org_id, key_id }, () => {
+      const ports = [...(this.#makers.get(key_id)?.ports.values() ?? [])];
+      void this.#endWithMaker(org_id, key_id, ports);
+    });
   }
 
   async #expire(label: string): Promise<void> {
@@ -87,10 +108,23 @@ export class Exposures {
     for (const row of deleteEnded(queries, sandboxId)) append(queries, row, "port.closed", MAKER_ENDED);
   }
 
-  async #endWithMaker(port: Pick<PortRow, "label" | "sandbox_id">): Promise<void> {
-    const gone = await this.#end("port.closed", MAKER_ENDED, (queries) => deleted(queries, port.label));
-    // The row may have been deleted before, to free its number.
-    if (gone?.length === 0) this.forget(port, MAKER_ENDED);
+  /** Some in each commit: no query finds them any more. */
+  async #endWithMaker(org_id: OrgId, key_id: KeyId, ports: readonly Held[]): Promise<void> {
+    const pieces = new Pieces(loopTime, ownerOf(org_id), "port.end");
+    for (const port of ports) this.#connections.cut(port.label, MAKER_ENDED);
+    for (let at = 0; at < ports.length; at += ENDED_TOGETHER) {
+      await pieces.turn();
+      // Others belong to another key by now.
+      const some = ports.slice(at, at + ENDED_TOGETHER).filter(({ label }) => this.#makerOf.get(label) === key_id);
+      const gone = await this.#end("port.closed", MAKER_ENDED, (queries) => {
+        const rows = some.flatMap(({ label }) => deleted(queries, label));
+        forgetMaker(queries, key_id);
+        return rows;
+      });
+      // The row of a port may have been deleted before, to free its number.
+      const labels = new Set(gone?.map(({ label }) => label));
+      if (gone) for (const port of some) if (!labels.has(port.label)) this.forget(port, MAKER_ENDED);
+    }
   }
 
   #closeAll(sandboxId: string, state: string): Promise<PortRow[] | null> {

@@ -1,10 +1,10 @@
 /**
- * Exposed ports as resources that end with their maker: the row is marked and no longer found, and its host then closes the open
- * connections and deletes the row with an audit record (exposures.ts).
+ * Exposed ports as resources that end with their maker: one row marks the maker, so that none of its ports is found, and the host
+ * then closes the open connections and deletes the ports with audit records (exposures.ts). A key may have exposed thousands.
  */
-import { and, eq, isNotNull, isNull, type SQL, sql } from "drizzle-orm";
-import { isAmongOver, type MakerRule, madeKind } from "../orgs/index.ts";
-import { markEnded } from "./store.ts";
+import { sql } from "drizzle-orm";
+import { type MakerRule, madeKind } from "../orgs/index.ts";
+import { endMaker, makersWithPorts } from "./store.ts";
 import { ports } from "./table.ts";
 
 /** Of a port in a row; a port without `ends_with` is a guest's, and ends with its sandbox. */
@@ -15,19 +15,10 @@ export const portsMade = madeKind({
   table: ports,
   isHere: true,
   takeOver: "The key that exposes the port again becomes its maker; a program in the sandbox does not.",
-  find: (queries, isOver, orgId) => {
-    const { org_id, ends_with, ended_at, label } = ports;
-    const isOpen = and(eq(org_id, orgId), isNotNull(ends_with), isNull(ended_at)) as SQL;
-    const makers = sql`SELECT DISTINCT ${ends_with} AS id FROM ${ports} WHERE ${isOpen}`;
-    const over = (id: SQL) => isOver({ org_id: orgId, type: sql`'key'`, id }, PORT_RULE);
-    const where = and(isOpen, isAmongOver(ends_with, makers, over));
-    return queries.select({ label }).from(ports).where(where).all();
+  find: (queries, isOver, orgId) =>
+    makersWithPorts(queries, orgId, (id) => isOver({ org_id: orgId, type: sql`'key'`, id }, PORT_RULE)),
+  count: (rows) => rows.reduce((sum, row) => sum + row.count, 0),
+  end: (queries, rows, at) => {
+    for (const { ends_with } of rows) endMaker(queries, ends_with, at);
   },
-  idOf: ({ label }) => label,
-  end: (queries, rows, at) =>
-    markEnded(
-      queries,
-      rows.map(({ label }) => label),
-      at,
-    ),
 });

@@ -1,14 +1,15 @@
 /** SQL of exposed ports. An expired port counts as absent, even before its row is deleted. */
-import { and, asc, eq, gt, isNotNull, isNull, or, sql } from "drizzle-orm";
-import type { OrgId, RoomUid } from "../../../shared/ids.ts";
+import { and, asc, count, eq, gt, isNotNull, isNull, not, or, type SQL, sql } from "drizzle-orm";
+import type { KeyId, OrgId, RoomUid } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
-import { type PortRow, ports } from "./table.ts";
+import { isAmongOver } from "../orgs/index.ts";
+import { endedPortMakers, type PortRow, ports } from "./table.ts";
 
-const isCurrent = () => and(isNull(ports.ended_at), or(isNull(ports.expires_at), gt(ports.expires_at, now())));
+const isEnded = sql`EXISTS (SELECT 1 FROM ended_port_makers WHERE ended_port_makers.ends_with = ${ports.ends_with})`;
+const isCurrent = () => and(not(isEnded), or(isNull(ports.expires_at), gt(ports.expires_at, now())));
 
-/** `ended_at` is absent in the row of a room that an earlier version has sent. */
-export function insertPort(queries: Queries, row: Omit<PortRow, "ended_at"> & Partial<PortRow>): void {
+export function insertPort(queries: Queries, row: PortRow): void {
   // One of this number that has expired and was not removed yet makes place.
   deletePort(queries, row.sandbox_id, row.port);
   queries.insert(ports).values(row).run();
@@ -39,7 +40,11 @@ export function locateLabel(queries: Queries, orgId: OrgId, label: string): Port
 }
 
 export function roomPorts(queries: Queries, roomUid: RoomUid): PortRow[] {
-  return queries.select().from(ports).where(eq(ports.room_uid, roomUid)).all();
+  return queries
+    .select()
+    .from(ports)
+    .where(and(eq(ports.room_uid, roomUid), not(isEnded)))
+    .all();
 }
 
 /** All rows, including expired ones. */
@@ -55,14 +60,39 @@ export function changeMaker(queries: Queries, label: string, ends_with: PortRow[
   queries.update(ports).set({ ends_with }).where(eq(ports.label, label)).run();
 }
 
-export function markEnded(queries: Queries, labels: readonly string[], ended_at: string): void {
-  const isOne = sql`${ports.label} IN (SELECT value FROM json_each(${JSON.stringify(labels)}))`;
-  queries.update(ports).set({ ended_at }).where(isOne).run();
+/** Makers with ports and the number of their ports, without ended makers. */
+export function makersWithPorts(queries: Queries, orgId: OrgId, isOver: (id: SQL) => SQL): MakerOfPorts[] {
+  const { org_id, ends_with } = ports;
+  const isIts = and(eq(org_id, orgId), isNotNull(ends_with)) as SQL;
+  const makers = sql`SELECT DISTINCT ${ends_with} AS id FROM ${ports} WHERE ${isIts}
+    AND ${ends_with} NOT IN (SELECT ends_with FROM ended_port_makers)`;
+  const where = and(isIts, isAmongOver(ends_with, makers, isOver));
+  const rows = queries.select({ ends_with, count: count() }).from(ports).where(where).groupBy(ends_with).all();
+  return rows.flatMap(({ ends_with, count }) => (ends_with === null ? [] : [{ ends_with, count }]));
+}
+
+interface MakerOfPorts {
+  ends_with: KeyId;
+  count: number;
+}
+
+/** Ends all ports of a maker: there may be thousands, which no query finds from then on. */
+export function endMaker(queries: Queries, ends_with: KeyId, ended_at: string): void {
+  queries.insert(endedPortMakers).values({ ends_with, ended_at }).onConflictDoNothing().run();
+}
+
+/** Within the transaction that deleted a port: a maker without ports needs no row. */
+export function forgetMaker(queries: Queries, ends_with: KeyId): void {
+  const hasNone = sql`NOT EXISTS (SELECT 1 FROM ${ports} WHERE ${ports.ends_with} = ${ends_with})`;
+  queries
+    .delete(endedPortMakers)
+    .where(and(eq(endedPortMakers.ends_with, ends_with), hasNone))
+    .run();
 }
 
 /** Ports of a sandbox that end because their maker's access has ended. Bounded by MAX_PORTS. */
 export function deleteEnded(queries: Queries, sandboxId: string): PortRow[] {
-  const where = and(eq(ports.sandbox_id, sandboxId), isNotNull(ports.ended_at));
+  const where = and(eq(ports.sandbox_id, sandboxId), isEnded);
   return queries.delete(ports).where(where).returning().all();
 }
 

@@ -16,8 +16,12 @@ export const ports = sqliteTable("ports", {
   expires_at: text(),
   /** The first of the line of keys that it ends with; null for none. */
   ends_with: text().$type<KeyId>(),
-  /** When the access of its maker ended. The port is unreachable from then on, until its row is deleted. */
-  ended_at: text(),
 });
 
 export type PortRow = typeof ports.$inferSelect;
+
+/** Ended makers of ports. */
+export const endedPortMakers = sqliteTable("ended_port_makers", {
+  ends_with: text().$type<KeyId>().primaryKey(),
+  ended_at: text().notNull(),
+});

@@ -211,7 +211,7 @@ test("the end of an organization ends all things made by keys; memberships end a
 
 test("the caller receives the ended things, and each is recorded", async () => {
   const made = await remove();
-  expect(Object.fromEntries(Object.entries(made).map(([name, ids]) => [name, ids.length]))).toEqual({
+  expect(Object.fromEntries(Object.entries(made).map(([name, { count }]) => [name, count]))).toEqual({
     ...{ webhooks: 2, ports: 2, ssh_keys: 2, applications: 1 },
   });
   const events = ["webhook.disabled", "key.ssh_removed", "oauth.ended"];

@@ -39,4 +39,4 @@ export const endedBy = ({ keys, made }: EndedAccess) => ({
 });
 
 /** The keys of applications among them. */
-export const keysRevoked = ({ keys, made }: EndedAccess): number => keys.length + made.applications.length;
+export const keysRevoked = ({ keys, made }: EndedAccess): number => keys.length + made.applications.count;

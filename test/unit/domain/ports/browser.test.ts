@@ -143,7 +143,6 @@ test.each([
       created_at: inMinutes(-1),
       expires_at: inMinutes(5),
       ends_with: null,
-      ended_at: null,
     },
     ...own,
   } as PortRow;

@@ -8,7 +8,7 @@ import { listAudit } from "../../../../daemon/domain/audit/index.ts";
 import type { Connections } from "../../../../daemon/domain/ports/connections.ts";
 import type { PortDeps } from "../../../../daemon/domain/ports/deps.ts";
 import { Exposures } from "../../../../daemon/domain/ports/exposures.ts";
-import { allPorts, findPort, insertPort, markEnded } from "../../../../daemon/domain/ports/store.ts";
+import { allPorts, endMaker, findPort, insertPort } from "../../../../daemon/domain/ports/store.ts";
 import type { PortRow } from "../../../../daemon/domain/ports/table.ts";
 import { Traffic } from "../../../../daemon/domain/ports/traffic.ts";
 import type { KeyId } from "../../../../shared/ids.ts";
@@ -65,9 +65,9 @@ test("ports of a line of keys end with it, are closed and recorded; those of oth
   await expose(exposures, 8003, "kid_2");
   await expose(exposures, 8004, null);
   end("kid_1");
-  await until("they are gone and cut", () => left().length === 2 && cut.length === 2);
+  await until("they are gone and cut", () => left().length === 2 && new Set(cut).size === 2);
   expect(left()).toEqual([8003, 8004]);
-  expect(cut.sort()).toEqual(["label-8001", "label-8002"]);
+  expect([...new Set(cut)].sort()).toEqual(["label-8001", "label-8002"]);
   const records = listAudit(database.queries, { org_id: "org_1", order: "asc", limit: 10 });
   expect(records.map(({ event, details }) => [event, JSON.parse(details).reason])).toEqual([
     ["port.closed", "the access of its maker has ended"],
@@ -88,7 +88,7 @@ test("a port taken over by another key ends with that key alone", async () => {
 test("a port number is free once its maker has ended, and open connections are closed anyway", async () => {
   const exposures = newExposures();
   await expose(exposures, 8001, "kid_1");
-  await database.commit((queries) => markEnded(queries, ["label-8001"], new Date().toISOString()));
+  await database.commit((queries) => endMaker(queries, "kid_1" as KeyId, new Date().toISOString()));
   expect(findPort(database.queries, "sbx_1", 8001)).toBeUndefined();
   await database.commit((queries) => exposures.closeEnded(queries, "sbx_1"));
   expect(listAudit(database.queries, { org_id: "org_1", order: "asc", limit: 10 })).toHaveLength(1);
