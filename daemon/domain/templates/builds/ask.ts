@@ -2,8 +2,9 @@
 import type { InputOf } from "../../../../shared/api/contract.ts";
 import { MAX_BUILDS, templateCreate } from "../../../../shared/api/template-builds.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
+import { isBase64 } from "../../../core/base64.ts";
 import { type Bound, bind, keyBehind, type RuleBreak } from "../../../core/call/operation.ts";
-import { ownerOf } from "../../../core/loop/index.ts";
+import { inPieces, loopTime, ownerOf, Pieces } from "../../../core/loop/index.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { Queries } from "../../../db/client.ts";
 import { templateWarnings } from "../../orgs/index.ts";
@@ -105,7 +106,7 @@ async function rootRules(
   if (from.context !== undefined) {
     if (root !== "dockerfile")
       broken.push({ field: "from.context", code: "not_allowed", message: "from.context requires from.dockerfile." });
-    else if (!isBase64(from.context))
+    else if (!(await inPieces(isBase64(from.context), new Pieces(loopTime, ownerOf(orgId), "template.context"))))
       broken.push({ field: "from.context", code: "invalid_base64", message: "from.context is not base64." });
   }
   if (build_args !== undefined && root !== "dockerfile")
@@ -139,15 +140,6 @@ async function rootRules(
     });
   }
   return broken;
-}
-
-function isBase64(text: string): boolean {
-  try {
-    Uint8Array.fromBase64(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function useRules({ from = {}, start, ready, egress_allowlist, default_memory_mib, min_memory_mib }: Partial<Input>) {
