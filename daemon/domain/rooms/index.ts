@@ -32,6 +32,7 @@ import { pageOfRooms } from "./page.ts";
 import { makeRoomRecords } from "./record.ts";
 import {
   claimRooms,
+  destroyingRooms,
   drivesDue,
   getRoom,
   keptRooms,
@@ -328,8 +329,8 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
       for (const row of keptRooms(database.queries, orgId)) await eraseKept(row);
     },
     reconcile: async () => {
-      for (const row of liveRooms(database.queries)) {
-        if (row.state === "destroying" && !destroyer.isEnding(row)) endUnasked(row, "taken_up");
+      for (const row of destroyingRooms(database.queries)) {
+        if (!destroyer.isEnding(row)) endUnasked(row, "taken_up");
       }
       eraseDue();
     },

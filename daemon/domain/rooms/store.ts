@@ -159,6 +159,13 @@ export function liveRooms(queries: Queries): RoomRow[] {
     .all();
 }
 
+/** Rooms in destruction: by the index of live rooms, of which there may be thousands, one search for each organization. */
+export function destroyingRooms(queries: Queries): RoomRow[] {
+  const isDestroying = sql`${rooms.org_id} IN (SELECT org_id FROM orgs) AND ${rooms.state} <> 'destroyed'
+    AND ${rooms.state} = 'destroying'`;
+  return queries.select().from(rooms).where(isDestroying).all();
+}
+
 /** Live rooms that the directory has not placed on this host under their name and epoch. */
 export function misplacedRooms(queries: Queries, hostId: string): MisplacedRoom[] {
   const found = queries.all<Record<string, string | number | null>>(sql`
