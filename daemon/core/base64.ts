@@ -8,7 +8,7 @@ const CHARACTERS = 256 * 1024;
 export function* isBase64(text: string): Steps<boolean> {
   const bytes = new Uint8Array((CHARACTERS / 4) * 3 + 3);
   const padding = text.indexOf("=");
-  // The padding and all after it are of the last part, where the decoder checks that it is the end.
+  // The padding and all after it are of the last part: the decoder checks that it is the end.
   const end = padding === -1 ? text.length : padding;
   try {
     for (let at = 0; at < text.length; ) {

@@ -13,9 +13,6 @@ import { type AgentsState, acceptAgents } from "./foreign.ts";
 import { removeSome } from "./store.ts";
 import { agents } from "./table.ts";
 
-/** In one commit: each may have a thousand topics. */
-const REMOVED_AT_ONCE = 128;
-
 interface Present {
   database: Pick<Database, "commit">;
   isGone(roomUid: RoomUid, agentId: string): boolean;
@@ -46,7 +43,7 @@ export function makeBranch({ database, isGone, changed }: Present): Branch<Agent
       changed(room_uid);
     },
     drop: async (rows) => {
-      while (await database.commit((queries) => removeSome(queries, rows, REMOVED_AT_ONCE))) {}
+      while (await database.commit((queries) => removeSome(queries, rows))) {}
     },
     strays: (queries) => straysIn(queries, agents),
     // The branches of messages and barriers wake their own waiters.

@@ -68,9 +68,12 @@ export function roomTopics(queries: Queries, roomUid: RoomUid, except: string): 
   return row?.count ?? 0;
 }
 
-/** Removes some agents of a row set; returns false if there were none. */
-export function removeSome(queries: Queries, rows: RowsKey, limit: number): boolean {
+/** In one commit: each may have a thousand topics. */
+const MAX_REMOVED = 128;
+
+/** Removes some agents of a row set; returns false if there were none. Bounded by MAX_REMOVED. */
+export function removeSome(queries: Queries, rows: RowsKey): boolean {
   const key = sql`room_uid, agent_id`;
-  const some = sql`SELECT ${key} FROM ${agents} WHERE room_uid = ${rows} LIMIT ${limit}`;
+  const some = sql`SELECT ${key} FROM ${agents} WHERE room_uid = ${rows} LIMIT ${MAX_REMOVED}`;
   return queries.all(sql`DELETE FROM ${agents} WHERE (${key}) IN (${some}) RETURNING agent_id`).length > 0;
 }

@@ -60,7 +60,7 @@ export function changeMaker(queries: Queries, label: string, ends_with: PortRow[
   queries.update(ports).set({ ends_with }).where(eq(ports.label, label)).run();
 }
 
-/** Makers with ports and the number of their ports, without ended makers. */
+/** Makers with ports and the number of their ports, without ended makers. Bounded by MAX_PORTS of each live sandbox. */
 export function makersWithPorts(queries: Queries, orgId: OrgId, isOver: (id: SQL) => SQL): MakerOfPorts[] {
   const { org_id, ends_with } = ports;
   const isIts = and(eq(org_id, orgId), isNotNull(ends_with)) as SQL;

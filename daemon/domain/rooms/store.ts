@@ -159,11 +159,14 @@ export function liveRooms(queries: Queries): RoomRow[] {
     .all();
 }
 
-/** Rooms in destruction: by the index of live rooms, of which there may be thousands, one search for each organization. */
+/** Ends of rooms that one reconciliation resumes. */
+const MAX_RESUMED = 256;
+
+/** Some rooms in destruction: by the index of live rooms, of which there may be thousands, one search for each organization. */
 export function destroyingRooms(queries: Queries): RoomRow[] {
   const isDestroying = sql`${rooms.org_id} IN (SELECT org_id FROM orgs) AND ${rooms.state} <> 'destroyed'
     AND ${rooms.state} = 'destroying'`;
-  return queries.select().from(rooms).where(isDestroying).all();
+  return queries.select().from(rooms).where(isDestroying).limit(MAX_RESUMED).all();
 }
 
 /** Live rooms that the directory has not placed on this host under their name and epoch. */
