@@ -1,9 +1,9 @@
-/** Prints the manual page roomd(1), made from the commands themselves, for the package. */
+/** Prints the manual page roomd(1), generated from the command definitions, for the package. */
 import type { Command } from "commander";
 import { aboutOf, QUIET_FLAG } from "./kit/command.ts";
 import { makeProgram } from "./program.ts";
 
-/** In roff: a section for each heading of `roomd --help`, and in it every command with its options and examples. */
+/** The page in roff: a section per heading of `roomd --help`, with each command, its options and examples. */
 export function manualPage(): string {
   const program = makeProgram(() => {});
   const about = aboutOf(program);
@@ -30,7 +30,7 @@ export function manualPage(): string {
   ].join("\n");
 }
 
-/** A command that does something, and those below it. */
+/** Entries of a command with an action, or of a group's subcommands. */
 function entries(command: Command, parents: readonly string[]): string[] {
   const words = [...parents, command.name()];
   if (command.commands.length > 0) return command.commands.flatMap((each) => entries(each, words));
@@ -55,7 +55,7 @@ function entries(command: Command, parents: readonly string[]): string[] {
 const option = (name: string, about: string) => [".TP", `.B ${escaped(name)}`, escaped(about)];
 const lines = (notes: readonly string[]) => notes.map((line) => (line === "" ? ".PP" : escaped(line)));
 
-/** A line that begins with a dot or a quote would be a request of roff's. */
+/** Escapes text: a line that begins with a dot or a quote would be a roff request. */
 function escaped(text: string): string {
   return text
     .replaceAll("\\", "\\e")

@@ -1,4 +1,4 @@
-/** The binary's command line: the client's commands and those of a service's host. */
+/** The binary's command line: client commands and commands that run on the service's host. */
 import type { Command } from "commander";
 import { keyCommand } from "./commands/account/key.ts";
 import { orgCommand } from "./commands/account/org.ts";
@@ -18,7 +18,7 @@ import { templateCommand } from "./host/template.ts";
 import { uninstallCommand } from "./host/uninstall.ts";
 import { upgradeCommand } from "./host/upgrade.ts";
 
-/** The whole tree of commands; `setStatus` receives the exit status of outcomes that are no errors. */
+/** The complete command tree; `setStatus` receives the exit status of outcomes that are not errors. */
 export function makeProgram(setStatus: (status: number) => void): Command {
   return rootCommand({
     "The service, on its host:": [

@@ -1,4 +1,4 @@
-/** Writes docs/reference.md from the commands themselves: `bun run reference`. A test compares the page with them. */
+/** Writes docs/reference.md from the command definitions (`bun run reference`). A test verifies that the page is current. */
 import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Command } from "commander";
@@ -8,7 +8,7 @@ import { makeProgram } from "./program.ts";
 const PAGE = resolve(import.meta.dirname, "../../docs/reference.md");
 const EVERYWHERE = [JSON_FLAG, QUIET_FLAG];
 
-/** The page: a section for each heading of `roomd --help`, and in it every command with its options and examples. */
+/** The page: a section per heading of `roomd --help`, with each command, its options and examples. */
 export function referencePage(): string {
   const program = makeProgram(() => {});
   const groups = Map.groupBy(program.createHelp().visibleCommands(program), (command) => command.helpGroup());
@@ -25,7 +25,7 @@ export function referencePage(): string {
   ].join("\n\n")}\n`;
 }
 
-/** A command and those below it. */
+/** Sections of a command and its subcommands. */
 function sections(command: Command, parents: readonly string[]): string[] {
   const words = [...parents, command.name()];
   const { notes = [], examples } = aboutOf(command);

@@ -14,7 +14,7 @@ const WANTED = ["primary", "read-write"];
 const MAX_SERVERS = 8;
 
 export interface Address {
-  /** A name or an address, or the directory of a socket. */
+  /** Host name or address, or the directory of a Unix socket. */
   host: string;
   port: number;
   user: string;

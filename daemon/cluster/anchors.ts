@@ -12,13 +12,13 @@ const ASK_MS = 5_000;
 const MAX_AT_ONCE = 500;
 
 const OWN = "host_id = $1 AND incarnation = $2";
-/** Of two that differ the first was there sooner. */
+/** If two anchors of one record differ, the earlier one is kept. */
 const ADD = `INSERT INTO roomd.audit_anchors (host_id, incarnation, org_id, seq, hash)
   SELECT $1, $2, org_id, seq, hash FROM json_to_recordset($3::json) AS given (org_id text, seq bigint, hash text)
   ON CONFLICT DO NOTHING`;
 const AFTER = `SELECT org_id, seq, hash FROM roomd.audit_anchors
   WHERE ${OWN} AND org_id = $3 AND seq > $4 ORDER BY seq LIMIT $5`;
-/** From one chain to the next by the index: there are many more rows than chains. */
+/** Skips from one chain to the next through the index: there are many more rows than chains. */
 const LAST = `WITH RECURSIVE chains AS (
     (SELECT org_id FROM roomd.audit_anchors WHERE ${OWN} ORDER BY org_id LIMIT 1)
     UNION ALL
@@ -37,12 +37,12 @@ export interface AnchorDeps {
 
 export function makeAnchors({ connections, member, holder }: AnchorDeps): AnchorStore {
   const { host_id, incarnation, anchored_as } = member;
-  // A restored host has another incarnation, and the chains of the previous one.
+  // A restored host has a new incarnation and continues the chains of the previous one.
   const own = [host_id, anchored_as ?? incarnation];
   let isBroughtUp = false;
   const ask = <T>(work: (run: Run) => Promise<T>, deadlineMs: number) =>
     connections.transaction(async (run) => {
-      // A database that an older version has made may lack the table.
+      // A database created by an older version may lack the table.
       if (!isBroughtUp) await bringUp(run);
       return await work(run);
     }, deadlineMs);
@@ -60,7 +60,7 @@ export function makeAnchors({ connections, member, holder }: AnchorDeps): Anchor
       for (let at = 0; at < anchors.length; at += MAX_AT_ONCE) {
         const some = anchors.slice(at, at + MAX_AT_ONCE).map((each) => ({ ...each, org_id: each.org_id ?? NONE }));
         await ask(async (run) => {
-          // A copy of this host's data has other chains than this host.
+          // A daemon on a copy of this host's data has different chains: it must not add anchors.
           if (!(await holds(run, member, holder))) throw new Error("this host is no longer a member");
           await run(ADD, [...own, JSON.stringify(some)]);
         }, deadlineMs);

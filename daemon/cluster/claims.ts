@@ -1,4 +1,6 @@
-/** Changes of a room's owner by its move, within a transaction of the directory: the claim for another host, and the refusal of further claims. */
+/**
+ * Ownership changes of a moving room, within a transaction of the directory: the claim for another host, and the refusal of further claims.
+ */
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
@@ -13,8 +15,8 @@ export function ownerIn(queries: Queries, roomUid: RoomUid): Owner | null {
 }
 
 /**
- * Gives the room to another host, with its use if `used` counts it on this one. Throws invalid_state if `from` does not own the room in that epoch, and
- * validation_failed if `to` takes no rooms.
+ * Gives the room to host `to`. If `used` is present, the room's use moves with it; `used` counts an organization's use on this host. Throws
+ * invalid_state if `from` does not own the room in that epoch, and validation_failed if `to` accepts no rooms.
  */
 export function claimRoom(
   within: Queries,
@@ -31,7 +33,7 @@ export function claimRoom(
   return next;
 }
 
-/** After this no claim by that epoch succeeds. */
+/** Invalidates `epoch`: no later claim with it succeeds. */
 export function refuseClaims(within: Queries, roomUid: RoomUid, epoch: number): void {
   const owner = ownerIn(within, roomUid);
   if (owner?.epoch === epoch) movePlacement(within, roomUid, { ...owner, epoch: epoch + 1 });

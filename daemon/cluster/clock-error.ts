@@ -6,7 +6,7 @@
 import { wallMs } from "../core/clock.ts";
 import type { Run } from "./connections.ts";
 
-/** The database's clock is that of the beginning of the transaction, in milliseconds since 1970. */
+/** The database's time at the start of the transaction, in milliseconds since 1970. */
 export const DATABASE_MS = "(extract(epoch FROM now()) * 1000)::float8";
 
 /** Lower bound of the host clock's lead: the database read its own clock at some moment in between. Negative: behind. */

@@ -22,23 +22,23 @@ const MAX_CONNECTIONS = 4;
 const HEARTBEAT_MS = 5000;
 /** The session of a vanished client ends on its own, and releases its locks. */
 const GONE_CLIENT = "SET tcp_user_timeout = 20000; SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5;";
-/** A role, a database or a pooler may have set less, so that acknowledged changes could be lost. A stricter setting stays. */
+/** A role, database or pooler may have set a weaker level, so that acknowledged changes could be lost. A stricter setting is kept. */
 const DURABLE = `SELECT set_config('synchronous_commit', 'on', true)
   WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')`;
 const RETRY_MS = { first: 100, most: 2000 };
 
-/** Settings of a server that decide whether acknowledged changes are durable. */
+/** Server settings that decide whether acknowledged changes are durable. */
 export interface ServerSettings {
   fsync: boolean;
   full_page_writes: boolean;
-  /** Empty: no standby is waited for. */
+  /** Empty: commits do not wait for a standby. */
   synchronous_standby_names: string;
 }
 
 export type Run = (text: string, values?: readonly unknown[]) => Promise<QueryResult>;
 
 export interface ConnectionsOptions {
-  /** Of servers, one of which is the primary. */
+  /** The servers' addresses; one server is the primary. */
   addresses: readonly Address[];
   most?: number;
   heartbeatMs?: number;
@@ -133,7 +133,7 @@ export class Connections {
     return listening;
   }
 
-  /** Of the server that was connected to last; null: none was. */
+  /** Settings of the last connected server; null before the first connection. */
   get settings(): ServerSettings | null {
     return this.#settings;
   }
@@ -145,7 +145,7 @@ export class Connections {
     for (const each of this.#all) each.discard();
   }
 
-  /** Whether it was listened to at all, once that has ended. */
+  /** Listens on the channel until the connection ends. Resolves to whether LISTEN had succeeded. */
   async #listenOnce({ channel, onHint, onChange, signal }: ListenOptions): Promise<boolean> {
     let session: Session | null = null;
     let isListening = false;
@@ -202,7 +202,7 @@ export class Connections {
   async #finish<T>(session: Session, work: (run: Run) => Promise<T>, deadline: Deadline): Promise<T> {
     let isOpen = true;
     const run: Run = async (text, values) => {
-      // The connection may be another's by now.
+      // The connection may already be used by another transaction.
       if (!isOpen) throw new Error("the transaction is over");
       try {
         return await deadline.bound(session, session.run(text, values));
@@ -215,7 +215,7 @@ export class Connections {
       value = await deadline.bound(session, work(run));
     } catch (error) {
       isOpen = false;
-      // Of a server that is no longer the right one no connection is kept.
+      // The server may no longer be the primary: its connections are not kept.
       if (error instanceof DirectoryUnavailable) this.#servers.doubt();
       if (error instanceof DirectoryUnavailable && error.reason !== "timeout") session.discard();
       else await this.#undo(session, deadline);
@@ -235,7 +235,7 @@ export class Connections {
     } catch (error) {
       session.discard();
       const away = asUnavailable(error);
-      // A refusal of the server leaves nothing behind; anything else may have come after it was done.
+      // A rejected COMMIT has no effect; any other error may have occurred after the commit.
       if (!(away instanceof DirectoryUnavailable) || serverSaid(error)?.severity === "ERROR") throw away;
       this.#servers.doubt();
       throw new DirectoryUnavailable(away.reason, away.message, { ambiguous: true, cause: error });
@@ -245,7 +245,7 @@ export class Connections {
       session.discard();
       throw new Error("the transaction was rolled back: a statement of it had failed");
     }
-    // A standby was no longer waited for: done here, and lost if this server is.
+    // The server no longer waited for a standby: the change is committed, but lost if this server fails.
     if (session.warnings > warnings) {
       session.discard();
       throw new DirectoryUnavailable("terminated", "the server warned while it committed", { ambiguous: true });
@@ -261,7 +261,7 @@ export class Connections {
     }
   }
 
-  /** A new connection to a server that may be written to. */
+  /** Opens a connection to a writable server. */
   async #connect(deadline: Deadline, onHint?: () => void): Promise<Session> {
     if (this.#isClosed) throw new DirectoryUnavailable("unreachable", "the connections are closed");
     return await this.#servers.find((address, late) => this.#connectTo(address, { deadline, onHint, late }));
@@ -300,7 +300,7 @@ export class Connections {
     try {
       await deadline.bound(null, promise);
     } catch (error) {
-      // It may have become ours in the same moment.
+      // The slot may have been granted at the same moment.
       if (!this.#waiting.delete(resolve)) this.#leavePlace();
       throw error;
     }

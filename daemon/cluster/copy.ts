@@ -10,13 +10,13 @@ import { isOwed, type NumberedRow, type Point, pointOf, setOwed, setPoint } from
 import { noteRemoved } from "./tombstones.ts";
 import { forgetUnfit, noteUnfit, unfitAfter } from "./unfit.ts";
 
-/** Written in one turn of the event loop, which takes some milliseconds. */
+/** Rows written in one turn of the event loop, which takes some milliseconds. */
 const PIECE_ROWS = 100;
 
 export class Copy {
   readonly shared: SharedRows;
   readonly #database: LocalDatabase;
-  /** Whether rows were set aside since the last retry. */
+  /** Whether unfit rows were set aside since the last retry. */
   hasNewUnfit = false;
 
   constructor(database: LocalDatabase, shared: SharedRows) {
@@ -37,7 +37,10 @@ export class Copy {
     return this.shared.names.every((tbl) => this.shared.keysAfter(tbl, "", 1).length === 0);
   }
 
-  /** Brings rows and moves the point. Returns false if another process has moved it. `first` runs in the commit of each piece, before. */
+  /**
+   * Writes rows to the copy in pieces, then sets its point to `to`. Returns false if another process has moved the point. `first` runs in
+   * the commit of each piece, before the rows.
+   */
   async bring<Row extends SharedRow & { seq?: number }>(
     from: Point,
     rows: readonly Row[],
@@ -59,7 +62,7 @@ export class Copy {
     return true;
   }
 
-  /** Writes rows, and sets aside the unfit ones. Within a commit. */
+  /** Writes rows and sets aside the unfit ones. Within a commit. */
   write(queries: Queries, rows: readonly SharedRow[]): void {
     noteRemoved(queries, this.shared, rows);
     const unfit = this.shared.bring(rows);
@@ -67,7 +70,7 @@ export class Copy {
     if (unfit.length > 0) this.hasNewUnfit = true;
   }
 
-  /** Sets aside the deletion of rows that stay. */
+  /** Sets aside the deletion of rows to which other rows refer. */
   async keep(rows: readonly Pick<SharedRow, "tbl" | "key">[]): Promise<void> {
     const reason = "the directory lacks this row, and rows of this host refer to it";
     await this.#commit((queries) => {
@@ -87,12 +90,12 @@ export class Copy {
     if (is_owed !== this.isOwed) await this.#commit((queries) => setOwed(queries, is_owed));
   }
 
-  /** Moves the point. Returns false if another process has moved it. */
+  /** Sets the copy's point to `to`. Returns false if another process has moved the point. */
   reach(from: Point, to: Point): Promise<boolean> {
     return this.bring(from, [], to);
   }
 
-  /** Removes rows that the directory lacks. Returns the keys of rows that stay, since others refer to them. */
+  /** Removes rows that the directory lacks. Returns the keys of rows that remain because other rows refer to them. */
   async remove(from: Point, tbl: string, keys: readonly string[]): Promise<string[]> {
     const kept: string[] = [];
     for (let at = 0; at < keys.length; at += PIECE_ROWS) {
@@ -107,19 +110,19 @@ export class Copy {
     return kept;
   }
 
-  /** All rows of the directory follow; the unfit among them are noted again. */
+  /** Forgets the unfit rows before all rows of the directory are read: those still unfit are noted again. */
   async forgetUnfit(from: Point): Promise<void> {
     await this.#commit((queries) => pointOf(queries).change_id === from.change_id && forgetUnfit(queries));
   }
 
-  /** Tries rows that did not fit again. Returns whether one fits now. */
+  /** Retries the unfit rows. Returns whether at least one fits now. */
   async tryUnfit(): Promise<boolean> {
     this.hasNewUnfit = false;
     let isAny = false;
     let after = { tbl: "", key: "" };
     for (;;) {
       if (unfitAfter(this.queries, after, 1).length === 0) return isAny;
-      // Read within the commit: another process with the same copy may bring newer versions of these rows.
+      // The rows are read within the commit: another process with the same copy may write newer versions of them.
       const { last, fit } = await this.#commit((queries) => {
         const rows = unfitAfter(queries, after, PIECE_ROWS);
         const left = this.shared.bring(rows);
@@ -139,7 +142,7 @@ export class Copy {
   }
 }
 
-/** Rows of one change are together, as long as they are no more than two pieces. */
+/** Keeps the rows of one change in one piece, unless they exceed two pieces. */
 function piecesOf<Row extends { seq?: number }>(rows: readonly Row[]): Row[][] {
   const pieces: Row[][] = [[]];
   for (const row of rows) {
@@ -151,7 +154,7 @@ function piecesOf<Row extends { seq?: number }>(rows: readonly Row[]): Row[][] {
   return pieces;
 }
 
-/** Rows by the number of their change. */
+/** Groups rows by the sequence number of their change. */
 export function byChange(rows: readonly NumberedRow[]): Map<number, NumberedRow[]> {
   const found = new Map<number, NumberedRow[]>();
   for (const row of rows) {

@@ -31,7 +31,7 @@ export interface MisplacedRoom extends HeldRoom {
   named: { room_uid: RoomUid; host_id: string } | null;
 }
 
-/** Another host, as it is to be reached. */
+/** Another host, with its addresses. */
 export interface Host {
   host_id: string;
   state: HostState;
@@ -48,7 +48,7 @@ export interface Host {
 /** degraded: it runs, and its last sandboxes did not start; unreachable: its lease has expired. */
 export type HostState = "active" | "degraded" | "draining" | "unreachable" | "gone";
 
-/** Which host a new room wants. */
+/** Placement requirements of a new room. */
 export interface WantedPlace {
   org_id: OrgId;
   room_id: string;
@@ -77,7 +77,7 @@ export interface Owner {
   contested_by?: string | null;
 }
 
-/** The host that freed a room's place. `isRemoval`: it removed itself, by the same change. */
+/** The host that freed a room's placement. `isRemoval`: that host removed itself from the cluster by the same change. */
 export interface Freed {
   host_id: string;
   isRemoval: boolean;
@@ -89,7 +89,7 @@ export interface Directory {
    * the directory is unavailable; its local changes belong in `locally` or `twice`.
    */
   readonly database: Database;
-  /** Within a commit of that: the room is this host's from here on. Throws room_id_in_use. */
+  /** Places the room on this host, within a commit of `database`. Throws room_id_in_use. */
   place(queries: Queries, room: PlacedRoom): void;
   /**
    * Host of a new room: null for this one. Throws host_unreachable, or insufficient_capacity if no host matches. If the name is already
@@ -98,15 +98,15 @@ export interface Directory {
   choose(wanted: WantedPlace): Host | null;
   /** Destination for a room of this host. Throws insufficient_capacity, host_unreachable. */
   chooseOther(room: WantedPlace): Host;
-  /** No room is placed on this host any more. Rejects with cluster_unavailable. */
+  /** Prevents new placements on this host. Rejects with cluster_unavailable. */
   drain(): Promise<void>;
-  /** Its name is free. Never rejects: it is tried until it is done. */
+  /** Frees the room's name. Never rejects: retries until it succeeds. */
   release(roomUid: RoomUid): Promise<void>;
   /** The host of a room that is not here; null: none. Rejects with cluster_unavailable if that is unknown. */
   elsewhere(orgId: OrgId, roomId: string): Promise<Host | null>;
-  /** The other hosts that are members. */
+  /** All member hosts except this one. */
   others(): Host[];
-  /** An organization's rooms that another host has, as far as is known here. */
+  /** An organization's rooms on another host, according to this host's copy. */
   placedOn(orgId: OrgId, hostId: string): PlacedRoom[];
   /** Within a commit of `database`: an organization's use here, and on all hosts together. */
   withOthers(queries: Queries, orgId: OrgId, here: OrgUse): OrgUse;
@@ -116,15 +116,21 @@ export interface Directory {
   isMember(): boolean;
   /** Whether this host has read the directory since it started. */
   hasFollowed(): boolean;
-  /** Whether the directory has placed a room of this host elsewhere, or its name is another room's. */
+  /** Whether the directory has placed a room of this host elsewhere, or has given the room's name to another room. */
   isOthers(room: Pick<PlacedRoom, "room_uid" | "org_id" | "room_id">): boolean;
   /** Another host by this one's copy; null: there is none of this name. */
   host(hostId: string): Host | null;
-  /** The owner of a room in this host's copy; null: none. Outside of transactions. */
+  /** The owner of a room according to this host's copy; null: none. Outside of transactions. */
   owner(roomUid: RoomUid): Owner | null;
-  /** The same as it is true, after all that was being changed when this was called. Rejects with cluster_unavailable. */
+  /**
+   * The owner of a room according to the directory, after all changes in progress at the time of the call. Rejects with
+   * cluster_unavailable.
+   */
   trueOwner(roomUid: RoomUid): Promise<Owner | null>;
-  /** The change that freed the place of a room that no host has; null: that is not known any more. Rejects with cluster_unavailable. */
+  /**
+   * The change that freed the placement of a room without a host; null if the directory has forgotten that change. Rejects with
+   * cluster_unavailable.
+   */
   freedBy(roomUid: RoomUid): Promise<Freed | null>;
   /**
    * Makes another host the owner of a room that this one owned in `epoch`. Rejects with invalid_state if it no longer does, and then
@@ -138,7 +144,7 @@ export interface Directory {
    * this host's if the commit changes shared rows.
    */
   doneBy(queries: Queries, call: NamedCall): Host | "here" | null;
-  /** Calls `listener` when something that is shared was changed by another host. */
+  /** Calls `listener` after another host has changed shared rows. */
   onChange(listener: () => void): void;
   close(): Promise<void>;
 }

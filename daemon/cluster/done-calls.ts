@@ -20,7 +20,7 @@ export interface NamedCall {
 const KEY = "key_id, method, path, idempotency_key";
 const GIVEN = `SELECT * FROM json_to_recordset($1::json) AS given (key_id text, method text, path text, idempotency_key text)`;
 
-/** The calls that were noted before this statement, which alone it sees of the table. */
+/** Inserts the calls and returns those noted earlier: the statement sees the table as it was before it. */
 const NOTE = `
   WITH given AS (${GIVEN}),
        noted AS (INSERT INTO roomd.done_calls (${KEY}, host_id) SELECT ${KEY}, $2 FROM given ON CONFLICT DO NOTHING)
@@ -30,11 +30,11 @@ const WITHDRAW = `DELETE FROM roomd.done_calls WHERE (${KEY}) IN (${GIVEN})`;
 /** The calls of one round. */
 export class RoundCalls {
   readonly #hostId: string;
-  /** Calls that were carried out earlier, with the host. */
+  /** Calls that were carried out earlier, each with its host. */
   readonly #earlier = new Map<string, string>();
-  /** Calls that this round has noted. */
+  /** Calls noted by this round. */
   readonly #noted = new Map<string, NamedCall>();
-  /** Calls of this trial's changes so far, and of the current one. */
+  /** Calls of the successful changes of this trial, and of the current change. */
   #tried = new Map<string, NamedCall>();
   #current = new Map<string, NamedCall>();
 
@@ -63,12 +63,12 @@ export class RoundCalls {
     for (const [name, call] of this.#current) this.#tried.set(name, call);
   }
 
-  /** Whether changes of this trial have calls. */
+  /** Whether the changes of this trial have calls. */
   get hasAny(): boolean {
     return this.#tried.size > 0;
   }
 
-  /** Notes the calls of the trial. False if some were carried out earlier: the changes have to be retried. Within the round. */
+  /** Notes the calls of the trial. Returns false if some were carried out earlier: then the trial must be repeated. Within the round. */
   async note(run: Run): Promise<boolean> {
     const asked = [...this.#tried].filter(([name]) => !this.#noted.has(name));
     if (asked.length > 0) {
@@ -81,7 +81,7 @@ export class RoundCalls {
       }
       if (earlier.length > 0) return false;
     }
-    // Their changes succeeded only as if an earlier call were new.
+    // Notes of changes that failed in the repeated trial are withdrawn: they had succeeded before only because an earlier call was unknown.
     const failed = [...this.#noted].flatMap(([name, call]) => (this.#tried.has(name) ? [] : [call]));
     if (failed.length > 0) await run(WITHDRAW, [JSON.stringify(failed)]);
     return true;
@@ -91,10 +91,10 @@ export class RoundCalls {
 const nameOf = ({ key_id, method, path, idempotency_key }: NamedCall) =>
   JSON.stringify([key_id, method, path, idempotency_key]);
 
-/** Of one statement, so that no round waits for long. */
+/** Rows deleted per statement, so that no round waits for long. */
 const MAX_FORGOTTEN = 10_000;
 
-/** Deletes some calls that are older than their replies. Returns whether there may be more. Within a transaction. */
+/** Deletes calls with expired replies, up to a limit. Returns whether more may remain. Within a transaction. */
 export async function forgetCalls(run: Run): Promise<boolean> {
   const { rows } = await run(
     `WITH old AS (SELECT ctid FROM roomd.done_calls WHERE at < now() - make_interval(secs => $1)

@@ -1,4 +1,4 @@
-/** An error that carries the host by which a call is carried out, or has been carried out. The pipeline forwards the call to it. */
+/** An error with the host that executes a call, or has executed it. The pipeline forwards the call to that host. */
 import type { Host } from "./directory.ts";
 
 export class Elsewhere extends Error {

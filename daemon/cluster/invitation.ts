@@ -12,7 +12,7 @@ const SECRET_BYTES = 32;
 const TOKEN = /^join-[A-Za-z0-9_-]{43}$/;
 const LIFE_SECONDS = 3600;
 
-/** Files of data_dir by their names, in base64. */
+/** Files of data_dir by name, base64-encoded. */
 export type Secrets = Record<string, string>;
 
 /** Makes a token, and stores the secrets sealed with it in the directory. */

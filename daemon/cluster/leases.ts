@@ -17,7 +17,7 @@ const BEAT_MS = 3_000;
 const LEASE_SECONDS = 20;
 /** How often a daemon that waits to take over a lease checks whether it may. */
 const LOOK_MS = 500;
-/** Of one beat: a lease outlasts several that fail. */
+/** Deadline of one beat: a lease outlasts several failed beats. */
 const ASK_MS = 5_000;
 
 /** Capacity of a host and its allocations. */
@@ -68,7 +68,7 @@ const BEAT = `
 /** Of every row alike. */
 interface Beaten {
   is_member: boolean;
-  /** The number of this one; null: it was not taken. */
+  /** Number of the accepted beat; null: the beat was rejected. */
   beat: number | null;
   others_until: string | null;
   database_ms: number;
@@ -93,7 +93,7 @@ export class Leases {
   #aheadMs: number | null = null;
   #isMember = true;
   #isBroughtUp = false;
-  /** Another daemon with the same data is the member. */
+  /** End of the lease of another daemon that is the member with the same data. */
   #othersUntil: string | null = null;
   #timer: Timer | null = null;
   #beating: Promise<void> | null = null;
@@ -126,7 +126,7 @@ export class Leases {
     return this.#beating;
   }
 
-  /** Whether the database was heard of lately. */
+  /** Whether the database was reachable within the duration of a lease. */
   get isFresh(): boolean {
     return monotonicMs() - this.#askedAt < LEASE_SECONDS * 1000;
   }
@@ -136,7 +136,7 @@ export class Leases {
     return this.#isMember;
   }
 
-  /** By how much this host's clock is ahead of the database's; null: that is not known yet. */
+  /** Lead of this host's clock over the database's; null: not yet known. */
   get aheadMs(): number | null {
     return this.#aheadMs;
   }
@@ -145,7 +145,7 @@ export class Leases {
     return this.#known.get(hostId);
   }
 
-  /** Beats no more, and gives nothing back. */
+  /** Stops the beats without releasing the lease. */
   leave(): void {
     stopTimer(this.#timer);
   }
@@ -155,10 +155,10 @@ export class Leases {
     this.leave();
     await this.#beating;
     const { connections, member, holder } = this.#deps;
-    // The lease is another daemon's, which may be a copy of this one.
+    // The lease belongs to another daemon, possibly on a copy of this daemon's data.
     if (holder.isOut) return;
     const values = [member.host_id, member.incarnation, holder.run];
-    // Others need not wait for its lease to see that it is gone.
+    // Ends the lease now, so that other hosts see the end immediately.
     await connections.transaction((run) => run(END, values), END_MS).catch(() => {});
   }
 
@@ -181,14 +181,14 @@ export class Leases {
       holder.attempted ??= randomUUID();
       const { attempted } = holder;
       const mine = id === undefined ? [attempted] : [id, attempted];
-      // Stays out until its daemon restarts, even if the directory is set back to before another daemon's beats.
+      // A replaced daemon stays out until it restarts, even if the directory is restored to a state before the other daemon's beats.
       const holds = holder.isOut ? [0, []] : [number, mine];
       const values = [
         ...[member.host_id, member.incarnation, run, place, version, JSON.stringify(own), LEASE_SECONDS],
         ...[...holds, attempted],
       ];
       const { rows } = await connections.transaction(async (run) => {
-        // A database that an older version has made lacks the columns.
+        // A database created by an older version lacks the columns.
         if (!this.#isBroughtUp) await bringUp(run);
         return await run(BEAT, values);
       }, ASK_MS);

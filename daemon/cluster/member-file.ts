@@ -7,11 +7,11 @@ import { replaceDurable } from "../core/config/durable-file.ts";
 export interface Membership {
   cluster_id: string;
   host_id: string;
-  /** Of this data: a backup that is restored has another one, which `roomd cluster rejoin` confirms. */
+  /** Identity of this data: a restored backup gets a new incarnation, which `roomd cluster rejoin` confirms. */
   incarnation: string;
-  /** Of the data that were backed up, until the restored ones are confirmed. */
+  /** Incarnation of the data that was backed up, until the restored data is confirmed. */
   was?: string;
-  /** The first of its incarnations, by which its audit is anchored; absent: this one. */
+  /** The host's first incarnation, under which its audit is anchored; absent: `incarnation`. */
   anchored_as?: string;
 }
 

@@ -14,9 +14,9 @@ import type { Run } from "./connections.ts";
 export interface Member {
   cluster_id: string;
   host_id: string;
-  /** Of this host's data: a copy of it is another. */
+  /** Identity of this host's data; a copy of the data has another one. */
   incarnation: string;
-  /** The incarnation by which its audit is anchored; absent: the same. */
+  /** Incarnation under which the audit is anchored; absent: `incarnation`. */
   anchored_as?: string;
 }
 
@@ -25,7 +25,7 @@ export interface MembershipLock {
   readonly run: string;
   /** Location of its data: boot, device and inode. */
   readonly place: string;
-  /** Its last beat that was acknowledged; null: it starts. */
+  /** The daemon's last acknowledged beat; null: none since the start. */
   acknowledged: { number: number; id: string } | null;
   /** The value of a beat in progress, or of one with an unknown outcome: the directory may have it. */
   attempted: string | null;
@@ -39,7 +39,7 @@ export function newMembershipLock(memberFile: string): MembershipLock {
   return { run: randomUUID(), place: `${boot} ${dev} ${ino}`, acknowledged: null, attempted: null, isOut: false };
 }
 
-/** Of a lease, with the holder as $3 and $4. */
+/** Condition on a lease under which the holder ($3: run, $4: place) may take it. */
 export const MAY_TAKE = "(run = $3 OR place = $4 OR lease_until <= now())";
 
 /** Whether a daemon is the current member, or may become it when it starts. Within a transaction. */

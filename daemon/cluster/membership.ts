@@ -54,9 +54,9 @@ export interface MembershipDeps {
   /** Files that are the same on all hosts; `makeSecrets` makes the missing ones. */
   secretFiles: readonly string[];
   makeSecrets(): void;
-  /** How it is to be known. */
+  /** This host's id, addresses and labels, as other hosts see them. */
   self: Pick<HostRow, "host_id" | "address" | "url" | "labels">;
-  /** Makes its certificate, or reads it; PEM. */
+  /** Reads this host's certificate, or creates it; PEM. */
   certificate(): Promise<string>;
   /** The rooms that it has. */
   rooms(queries: Queries): HeldRoom[];
@@ -148,7 +148,7 @@ export function makeMemberships(deps: MembershipDeps) {
       await requireStranger();
       const row = await selfRow();
       const membership = become(randomUUID());
-      // All that this host has is shared from here on.
+      // All rows of this host become shared.
       const rows = sharedRows().all();
       await transaction(async (run) => {
         await makeSchema(run);
@@ -258,7 +258,7 @@ export function makeMemberships(deps: MembershipDeps) {
       return { host_id };
     },
 
-    /** No room is placed on it any more, or again. */
+    /** Prevents new placements on the host, or allows them again. */
     setDraining: (hostId: string, isDraining: boolean) =>
       change((within) => {
         const host = requireHost(within, hostId);
@@ -268,7 +268,7 @@ export function makeMemberships(deps: MembershipDeps) {
         return { host_id: hostId, state };
       }),
 
-    /** It is no member any more; the rooms that it had are lost to the service, and their names free. */
+    /** Ends the host's membership; its rooms are lost to the service, and their names are freed. */
     remove: (hostId: string, { force }: { force: boolean }) => {
       const work = (within: Queries) => {
         const host = requireHost(within, hostId);
@@ -291,7 +291,9 @@ export function makeMemberships(deps: MembershipDeps) {
       return change(work, (run) => run("DELETE FROM roomd.leases WHERE host_id = $1", [hostId]));
     },
 
-    /** Ends a contest: this host has the room, in an epoch that no other host has. Throws invalid_state if no host contests it. */
+    /**
+     * Ends a contest: this host keeps the room, in a new epoch that no other host has. Throws invalid_state if no host contests the room.
+     */
     keep: (roomUid: RoomUid) =>
       change((within) => {
         const placed = placementOfRoom(within, roomUid);

@@ -27,7 +27,7 @@ export function subtractUse(a: OrgUse, b: OrgUse): OrgUse {
   };
 }
 
-/** Gives a room of this host to another one. `used` is the use on this host by the placements. Within a change. */
+/** Gives a room of this host to another host. `used` returns the use of this host by its placements. Within a change. */
 export function givePlacement(
   queries: Queries,
   { room_uid, org_id, host_id: from }: PlacementRow,

@@ -10,10 +10,10 @@ import { removedAmong } from "./tombstones.ts";
 
 type Row = Record<string, unknown>;
 
-/** The fields of the row here that the directory's row is to have; null: none. */
+/** Columns of this host's row that the directory's row must also have; null: none. */
 type Merge = (here: Row, there: Row) => Row | null;
 
-/** A moment that is set once. */
+/** A timestamp that is set once and never cleared. */
 const onceSet =
   (column: string): Merge =>
   (here, there) =>
@@ -36,8 +36,8 @@ const ONE_WAY: Readonly<Record<string, Merge>> = {
 };
 
 /**
- * Restrictions that can be lifted, so that a copy that is only behind says nothing of them. Of a directory that was set back, the copy is the newer
- * one: the stricter of both holds, and whoever has lifted a restriction since lifts it again.
+ * Restrictions that can be lifted: a copy that is merely behind does not restore them. If the directory was set back, the copy is newer:
+ * the stricter of both applies, and a restriction lifted since must be lifted again.
  */
 const RESTRICTIONS: Readonly<Record<string, Merge>> = {
   api_keys: (here, there) => joined(onceSet("revoked_at")(here, there), earlierEnd(here, there)),
@@ -51,7 +51,7 @@ const earlierEnd: Merge = (here, there) =>
     ? { expires_at: here.expires_at }
     : null;
 const joined = (one: Row | null, other: Row | null): Row | null => (one || other ? { ...one, ...other } : null);
-/** Greater for fewer rights; unknown roles have the fewest. */
+/** Greater for fewer rights; unknown roles rank as having the fewest. */
 const rank = (role: unknown): number => (ROLES.includes(role as Role) ? ROLES.indexOf(role as Role) : ROLES.length);
 
 const parsed = (row: string) => parseJson(Buffer.from(row)) as Row;
@@ -60,9 +60,9 @@ const parsed = (row: string) => parseJson(Buffer.from(row)) as Row;
 const OF_HOSTS: readonly string[] = ["placements", "org_use"];
 
 /**
- * The rows of a directory as they are to be here, and those of them that it is to have again. A host that is gone has no placements and uses
- * nothing: neither its rows here nor rows that the directory has again are kept. Hosts come before these rows. `isSetBack`: the copy has changes that
- * the directory lost, rather than being behind. Outside of a transaction.
+ * Merges rows of the directory into the rows for this host, and returns the rows that must be put into the directory again. A removed host
+ * has no placements and no use: such rows are kept neither here nor there. Hosts must precede these rows. `isSetBack`: the copy has changes
+ * that the directory lost, rather than being behind. Outside of a transaction.
  */
 export function withOneWay<R extends SharedRow>(
   queries: Queries,

@@ -19,7 +19,7 @@ export function placementOf(queries: Queries, orgId: OrgId, roomId: string): Pla
   return queries.select().from(placements).where(isIt).get();
 }
 
-/** The same, for each call that is carried elsewhere: prepared once. */
+/** A prepared version of `placementOf`, for calls that are forwarded to another host. */
 export function preparePlacementLookup(queries: Queries): (orgId: OrgId, roomId: string) => PlacementRow | undefined {
   const isIt = and(
     eq(placements.org_id, sql.placeholder("org_id")),
@@ -46,7 +46,10 @@ export function prepareOwnerLookup(queries: Queries): (roomUid: RoomUid) => Owne
   return (room_uid) => owners.get(queries, room_uid, () => statement.get({ room_uid })) ?? null;
 }
 
-/** Changes the host or the epoch of a room, so that no other host has it in that epoch. `moved_use`: of a room that the host has no rows of yet. */
+/**
+ * Changes the host or the epoch of a room; no other host has the room in the new epoch. `moved_use`: the room's use, if the host does not
+ * have its rows yet.
+ */
 export function movePlacement(
   queries: Queries,
   roomUid: RoomUid,
@@ -57,12 +60,12 @@ export function movePlacement(
   queries.update(placements).set(owner).where(eq(placements.room_uid, roomUid)).run();
 }
 
-/** Notes that another host has the room too, in the epoch of its placement. */
+/** Notes that another host has the room in the same epoch. */
 export function contestPlacement(queries: Queries, roomUid: RoomUid, contested_by: string): void {
   queries.update(placements).set({ contested_by }).where(eq(placements.room_uid, roomUid)).run();
 }
 
-/** A host that is removed contests no placement. */
+/** Ends the contests of a host that is removed. */
 export function endContestsOf(queries: Queries, hostId: string): void {
   queries.update(placements).set({ contested_by: null }).where(eq(placements.contested_by, hostId)).run();
 }
@@ -116,7 +119,7 @@ export function useOn(queries: Queries, orgId: OrgId, hostId: string): HostUse {
   return use;
 }
 
-/** The host has the rows of rooms that came to it. */
+/** Clears the use of an arrived room: its host has the room's rows. */
 export function endMovedUse(queries: Queries, roomUid: RoomUid): void {
   queries.update(placements).set({ moved_use: null }).where(eq(placements.room_uid, roomUid)).run();
 }
@@ -130,14 +133,14 @@ export function usedOnAll(queries: Queries, orgId: OrgId): number {
 /** Of an organization without sandboxes. */
 const USUAL_MIB = 512;
 
-/** Memory that the sandboxes of one of its rooms are promised, on average. */
+/** Average memory promised to the sandboxes of one room of the organization. */
 export function usualRoomMib(queries: Queries, orgId: OrgId): number {
   const total = { rooms: sum(orgUse.rooms).mapWith(Number), memory_mib: sum(orgUse.memory_mib).mapWith(Number) };
   const used = queries.select(total).from(orgUse).where(eq(orgUse.org_id, orgId)).get();
   return used?.rooms && used.memory_mib ? used.memory_mib / used.rooms : USUAL_MIB;
 }
 
-/** Whether any host has a room of it. */
+/** Whether the organization has a room on any host. */
 export function hasPlacements(queries: Queries, orgId: OrgId): boolean {
   return queries.select().from(placements).where(eq(placements.org_id, orgId)).limit(1).get() !== undefined;
 }

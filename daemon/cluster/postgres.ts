@@ -50,7 +50,7 @@ const LOOK_MS = 1_000;
 const PRUNE_MS = 3_600_000;
 const ASK_MS = 5_000;
 const BRING_UP_MS = 5_000;
-/** Rows that the operator is shown. */
+/** Maximum number of rows listed for the operator. */
 const MAX_NAMED = 20;
 
 export interface PostgresDeps {
@@ -58,16 +58,16 @@ export interface PostgresDeps {
   url: string;
   database: LocalDatabase;
   member: Member;
-  /** How it is to be known. */
+  /** This host's addresses and labels, as other hosts see them. */
   self: Omit<Self, "host_id">;
   version: string;
   /** Distinguishes this daemon from another on a copy of its data. */
   holder: MembershipLock;
-  /** A change is true that this host left no record of. Within a commit. */
+  /** Called for a committed change of this host that has no audit record here. Within a commit. */
   recovered(queries: Queries, change: Recovered): void;
-  /** The directory had lost ends, revocations or epochs, and has them again. Within a commit. */
+  /** Called after lost ends, revocations or epochs were put into the directory again. Within a commit. */
   putAgain(queries: Queries, change: Recovered): void;
-  /** A room here has a name that is another's by now: the directory lost that it was this one's. Within a commit. */
+  /** Called if another room has taken the name of a room of this host, because the directory lost its placement. Within a commit. */
   nameLost(queries: Queries, room: LostName): void;
   /** How rounds go. */
   tally: CallStats;
@@ -92,11 +92,11 @@ export interface Cluster extends Directory {
   askIsMember(): Promise<boolean>;
   /** Number of servers, and the settings of the last connected one; null: none yet. */
   serverSettings(): { servers: number; settings: ServerSettings | null };
-  /** How many rows of the directory do not fit this host's tables, and some of them with the reason. */
+  /** Number of rows that do not fit this host's tables, and the names and reasons of some. */
   unfitRows(): { rows: number; named: string[] };
   /** Of this host's audit. */
   anchors: AnchorStore;
-  /** Since when a host is in its state; null: since before this one began to look. */
+  /** Time since which a host is in its state; null: since before this host began to observe it. */
   sinceOf(host: Host): string | null;
 }
 
@@ -133,7 +133,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
   let pruning: Timer | null = null;
   let listening: Listening | null = null;
   let sources: Sources | null = null;
-  /** Whether something may have changed here since it was last compared. */
+  /** Whether this host's state may have changed since the last comparison with the directory. */
   let mayDiffer = true;
 
   const toHost = (row: HostRow): Host => {
@@ -232,7 +232,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     },
 
     elsewhere: async (orgId, roomId) => {
-      // It may have been made a moment ago, and no hint of it has come yet.
+      // The placement may be so recent that its notification has not arrived.
       let placed = placementIn(orgId, roomId);
       if (!placed) {
         await rounds.follow();
@@ -271,10 +271,10 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     refuse: (roomUid, epoch) => rounds.change((within) => refuseClaims(within, roomUid, epoch), true),
 
     doneBy: (within, call) => {
-      // Once it is true it is noted already.
+      // Outside of a trial the change is final, and its call is already noted.
       if (!trialOf(within)) return null;
       const by = rounds.doneBy(call);
-      // Also if the host that carried it out is unknown here.
+      // "here" also if the host that carried out the call is unknown to this host.
       return by === null ? null : by === host_id ? "here" : (found(by) ?? "here");
     },
 

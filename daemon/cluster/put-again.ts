@@ -1,6 +1,6 @@
 /**
- * Rows that a directory which was set back is to have again: ends, revocations and epochs (one-way.ts), and rows to which this host refers, such
- * as the organization of a room.
+ * Rows that a restored (set back) directory must have again: ends, revocations and epochs (one-way.ts), and rows to which this host's rows
+ * refer, such as the organization of a room.
  */
 import { parseJson } from "../core/json.ts";
 import type { SharedRow } from "../db/shared-rows.ts";
@@ -10,7 +10,7 @@ import { withOneWay } from "./one-way.ts";
 
 export type RowName = Pick<SharedRow, "tbl" | "key">;
 
-/** Rows that the directory still lacks, as it is to have them. Within the transaction that has its lock. */
+/** Rows that the directory still lacks, as they must be inserted. Within the transaction that holds the directory's lock. */
 export async function lackingRows(
   run: Run,
   { queries, shared }: Copy,
@@ -31,7 +31,7 @@ export async function lackingRows(
   return [...withOneWay(queries, shared, found, isSetBack).again, ...(await withFreeNames(run, lacking))];
 }
 
-/** Another organization may have got the name since. */
+/** Renames organizations if another organization has taken their name since. */
 async function withFreeNames(run: Run, rows: readonly (SharedRow & { row: string })[]): Promise<SharedRow[]> {
   const parsed = rows.map((row) => ({ ...row, org: row.tbl === "orgs" ? orgOf(row.row) : null }));
   const names = parsed.flatMap(({ org }) => (org ? [org.name] : []));

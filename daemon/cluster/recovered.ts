@@ -8,9 +8,9 @@ import type { NumberedRow, Point } from "./replica.ts";
 const MAX_KEYS = 20;
 
 export interface Recovered {
-  /** The change's number in the directory. */
+  /** Sequence number of the change in the directory. */
   seq: number;
-  /** Of each organization that it is about, and of the service as null: rows by their tables. */
+  /** Changed rows by table, for each organization; null: the service as a whole. */
   orgs: Map<string | null, Record<string, string[]>>;
 }
 

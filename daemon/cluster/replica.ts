@@ -1,5 +1,5 @@
 /**
- * Reading of the directory: the point up to which this host's copy has it, and the changes that follow, in pages of bounded size.
+ * Reads the directory: the point up to which this host's copy has its changes, and the following changes in pages of bounded size.
  *
  *   known point    the changes after it, page by page: each page moves the point
  *   any other      all rows table by table, as for a host that joins, or has a copy of changes that the directory lost (whole.ts)
@@ -10,21 +10,21 @@ import type { SharedRow } from "../db/shared-rows.ts";
 import type { Run } from "./connections.ts";
 import { mirror } from "./table.ts";
 
-/** A change, by its number and a name that no other has: after a failover another may have the number. */
+/** A change, by its number and a unique name: after a failover another change may have the number. */
 export interface Point {
   seq: number;
   change_id: string;
 }
 
-/** A row, and by which change it is so. */
+/** A row, and the number of the change that last wrote it. */
 export interface NumberedRow extends SharedRow {
   seq: number;
 }
 
-/** Last row that was read of a change of more than one page. */
+/** Last row read of a change that exceeds one page. */
 type Cursor = Pick<NumberedRow, "seq" | "tbl" | "key">;
 
-/** Rest of a change of which the copy has the beginning; `from` is the point of the copy. */
+/** Remainder of a change that the copy has in part; `from` is the point of the copy. */
 export interface Rest {
   from: Point;
   after: Cursor;
@@ -32,21 +32,21 @@ export interface Rest {
 
 export interface Changes {
   rows: NumberedRow[];
-  /** Point of the copy that has these rows; the former one if more of the same change follow. */
+  /** Point of the copy after these rows; the previous point if more of the same change follow. */
   to: Point;
   rest: Rest | null;
-  /** Changes that one host has made. */
+  /** Changes made by the reading host. */
   own: Point[];
   /** Whether nothing follows. */
   isLast: boolean;
 }
 
-/** The directory as this host's copy finds it. */
+/** The directory relative to this host's copy. */
 export interface Head {
   to: Point;
   /** Null: the directory does not have the point of the copy. */
   changes: Changes | null;
-  /** Whether it lost the change of that point, rather than having forgotten it after some days. */
+  /** Whether the directory lost the change of that point, rather than having pruned it after some days. */
   isSetBack: boolean;
 }
 
@@ -95,8 +95,8 @@ const ROWS = `
    WHERE (rows.seq, tbl, key) > ($1, $2, $3) AND rows.seq <= $4 ORDER BY rows.seq, tbl, key LIMIT ${PAGE_ROWS}`;
 
 /**
- * Reads the next page after a point. Rows that change between its statements belong to a later one. Throws if the database is the directory of
- * another service.
+ * Reads the next page after a point. Rows that change between its statements belong to a later page. Throws if the database is the
+ * directory of another service.
  */
 export async function readChanges(
   run: Run,
@@ -111,7 +111,7 @@ export async function readChanges(
   const to = { seq: Number(head.seq), change_id: String(head.change_id ?? "") };
   if (isSame(from, to)) return { to, changes: { rows: [], to, rest: null, own: [], isLast: true }, isSetBack: false };
   if (head.is_known !== true || to.seq < from.seq) {
-    // Changes are forgotten in their order: if an earlier one is known, this one was lost.
+    // Changes are pruned in order: if an earlier one is known, this one was lost.
     return { to, changes: null, isSetBack: to.seq < from.seq || (head.has_earlier === true && !isNothing(from)) };
   }
   const changes = (await run(CHANGES, [from.seq, to.seq, host_id, mostChanges])).rows as unknown as (Point & {
@@ -142,7 +142,7 @@ function page(
   return { rows, to, rest: null, own, isLast: end.seq === head.seq };
 }
 
-/** Its rows would take the place of all that this host has. */
+/** Applying another service's rows would replace all of this host's. */
 function anotherService(): ServiceError {
   return new ServiceError("cluster_unavailable", {
     detail: "The database is the directory of another service of hosts.",
@@ -154,7 +154,7 @@ const TABLE = `
   SELECT max(key) AS last, json_agg(json_build_array(key, "row"::text)) FILTER (WHERE "row" IS NOT NULL) AS rows
     FROM (SELECT key, "row" FROM roomd.rows WHERE tbl = $1 AND key > $2 ORDER BY key LIMIT ${PAGE_ROWS}) page`;
 
-/** The next rows of a table, as they are now; later changes of them follow as well. `last` is null after the last page. */
+/** The next rows of a table in their current state; later changes of these rows follow separately. `last` is null after the last page. */
 export async function readTable(
   run: Run,
   tbl: string,
@@ -165,7 +165,7 @@ export async function readTable(
   return { rows: rows.map(([key, row]) => ({ tbl, key, row })), last: (page?.last ?? null) as string | null };
 }
 
-/** Keys without a row in the directory. */
+/** Those of the keys that have no row in the directory. */
 export async function missingKeys(run: Run, tbl: string, keys: readonly string[]): Promise<string[]> {
   const { rows } = await run(
     `SELECT given.key FROM json_array_elements_text($2::json) AS given (key)

@@ -10,16 +10,16 @@ import type { Load } from "./leases.ts";
 export interface Candidate {
   host: Host;
   load: Load | null;
-  /** Identifies the beat that the load is of. */
+  /** The beat that reported the load. */
   beat: string | null;
 }
 
 export class HostChoice {
   readonly #chance: () => number;
-  /** Memory of the rooms that this host placed on each host since a beat of it. */
+  /** Memory of rooms that this host has placed on each host since that host's last known beat. */
   readonly #placed = new Map<string, { beat: string | null; mib: number }>();
 
-  /** `chance` is at least 0 and less than 1. */
+  /** `chance` returns a number of at least 0 and less than 1. */
   constructor(chance: () => number = Math.random) {
     this.#chance = chance;
   }
@@ -53,7 +53,7 @@ export class HostChoice {
   }
 }
 
-/** The hosts that a room may be placed on; at least one. */
+/** Hosts on which the room may be placed; at least one. Throws otherwise. */
 function openHosts(candidates: readonly Candidate[], { host: name, host_labels = {} }: WantedPlace): Candidate[] {
   const wanted = candidates.filter(
     ({ host }) =>
@@ -74,7 +74,7 @@ function openHosts(candidates: readonly Candidate[], { host: name, host_labels =
   });
 }
 
-/** Which is no matter of trying again. */
+/** Not retryable. */
 export function noSuchHost(field: "host" | "host_labels" = "host"): ServiceError {
   const message = field === "host" ? "names no host of the service" : "no host of the service has these labels";
   return new ServiceError("validation_failed", {
@@ -84,7 +84,7 @@ export function noSuchHost(field: "host" | "host_labels" = "host"): ServiceError
   });
 }
 
-/** Part of its memory that is promised, with `mib` more. */
+/** Share of the host's memory that is promised after adding `mib`. */
 function shareOf({ load, mib }: Candidate & { mib: number }): number {
   return load ? (load.memory_mib.promised + mib) / Math.max(1, load.memory_mib.total) : mib;
 }

@@ -46,18 +46,18 @@ import { DirectoryUnavailable } from "./unavailable.ts";
 import { isUnfit, someUnfit } from "./unfit.ts";
 import { WholeComparison } from "./whole.ts";
 
-/** All of a round, or of one page; a directory that takes longer is away. */
+/** Deadline of a whole round, or of one page; a directory that takes longer counts as unavailable. */
 export const ROUND_MS = 5_000;
-/** A copy that was up to date this long ago lacks little: the rest is read within the round. */
+/** A copy that was current this recently lacks few changes: they are read within the round. */
 const FRESH_MS = 2_000;
 const TRY_UNFIT_MS = 60_000;
 const MAX_LOGGED = 20;
-/** Rows that are inserted again by one change. */
+/** Maximum number of lost rows put into the directory again by one change. */
 const MAX_AGAIN = 500;
-/** Changes of a page of which some may be recorded. */
+/** Page size, in changes, if some of the changes may have to be recorded in the audit. */
 const FEW_CHANGES = 250;
 const MAX_CHANGES = 64;
-/** Time in which they are tried, and once more in which they are made here: each is one turn of the event loop. */
+/** Time for the trial of a round's changes, and again for applying them here; each blocks one turn of the event loop. */
 const TRY_MS = 8;
 
 export interface RoundDeps {
@@ -66,21 +66,24 @@ export interface RoundDeps {
   connections: Connections;
   member: Member;
   log: Log;
-  /** For how long changes wait for a copy that is behind; absent: until it is not. */
+  /** Time for which changes wait for an outdated copy; absent: without limit. */
   patienceMs?: number;
-  /** How rounds go; absent: an operator's command counts none. */
+  /** Statistics of rounds; absent for operator commands. */
   tally?: CallStats;
-  /** Something that is shared was changed elsewhere. */
+  /** Called after another host has changed shared rows. */
   onNews(): void;
-  /** By which a daemon is a member, and no other with its data; absent, or null: an operator's command. */
+  /** The lock by which this daemon, and no other with its data, is the member; absent, or null: an operator command. */
   run?(): MembershipLock | null;
-  /** A daemon's: a change of this host is true of which it left no record, as it ended, or lost the answer. Within a commit. */
+  /**
+   * Daemons only: called for a committed change of this host that has no audit record, because the daemon ended or did not receive the
+   * answer. Within a commit.
+   */
   recovered?(queries: Queries, change: Recovered): void;
-  /** A daemon's: the directory had lost ends, revocations or epochs, and has them again by this change. Within a commit. */
+  /** Daemons only: called for a change that put lost ends, revocations or epochs into the directory again. Within a commit. */
   putAgain?(queries: Queries, change: Recovered): void;
 }
 
-/** Found within a round: the copy is compared with the whole directory first. */
+/** Thrown within a round if the directory's history differs from the copy's: the whole copy is compared first. */
 class AnotherPast extends Error {
   override name = "AnotherPast";
 }
@@ -98,11 +101,11 @@ interface Change {
 
 /** Result of a committed round. */
 interface Round {
-  /** Point of the copy on which it was tried. */
+  /** Point of the copy on which the changes were tried. */
   from: Point;
   point: Point;
   rows: SharedRow[];
-  /** Whether the directory has it as a change: it has rows, or notes calls. */
+  /** Whether the directory records the round as a change: it has rows, or notes calls. */
   isChange: boolean;
   tried: Rehearsed<unknown>[];
 }
@@ -113,7 +116,7 @@ export class Rounds {
   /** Pending request for the next pull. */
   #asking: PromiseWithResolvers<void> | null = null;
   #running: Promise<void> | null = null;
-  /** When the copy was last known to be whole, by the monotonic clock. */
+  /** Monotonic time at which the copy was last known to be current. */
   #wholeAt = Number.NEGATIVE_INFINITY;
   /** Number of failed pulls, and the last error. */
   #failures = 0;
@@ -127,13 +130,13 @@ export class Rounds {
   /** Of the round under way. */
   #calls: RoundCalls | null = null;
   readonly #copy: Copy;
-  /** The comparison of the whole copy that is under way. */
+  /** The comparison of the whole copy, if one is in progress. */
   #whole: WholeComparison | null = null;
   /** Of the last page. */
   #rest: Rest | null = null;
-  /** Whether more pages follow than there was time for. */
+  /** Whether the last catch-up ran out of time before the last page. */
   #isBehind = false;
-  /** Changes by which this process has inserted lost rows. */
+  /** Changes by which this process put lost rows into the directory again. */
   readonly #putBack = new Set<string>();
   #triedUnfitAt = Number.NEGATIVE_INFINITY;
 
@@ -166,7 +169,7 @@ export class Rounds {
     await promise;
   }
 
-  /** Resolves once the copy is as the directory was at a moment from now on. Rejects with cluster_unavailable. */
+  /** Resolves once the copy has all changes that the directory had at the time of the call. Rejects with cluster_unavailable. */
   async follow(): Promise<void> {
     const askedAt = monotonicMs();
     // A pull in progress may have queried earlier.
@@ -177,17 +180,17 @@ export class Rounds {
     }
   }
 
-  /** Whether the copy was ever as the directory was. */
+  /** Whether the copy was ever current. */
   get hasFollowed(): boolean {
     return this.#wholeAt !== Number.NEGATIVE_INFINITY;
   }
 
-  /** For how long the copy may be behind. */
+  /** Upper bound of the copy's delay. */
   get staleMs(): number {
     return monotonicMs() - this.#wholeAt;
   }
 
-  /** Settles once nothing is under way. */
+  /** Settles when no round or pull is in progress. */
   async settle(): Promise<void> {
     while (this.#running) await this.#running;
   }
@@ -220,7 +223,7 @@ export class Rounds {
       if (!(error instanceof DirectoryUnavailable))
         this.#deps.log.error("failed to read the directory's changes", { error: describeError(error) });
     }
-    // The next changes do not wait for all of it.
+    // The next pull reads the remaining pages, so that queued changes do not wait for all of them.
     if (this.#isBehind) this.#asking ??= Promise.withResolvers();
   }
 
@@ -247,7 +250,7 @@ export class Rounds {
     await this.#tryUnfit();
   }
 
-  /** Brings one page. Returns whether it is the last. */
+  /** Reads and applies one page. Returns whether it is the last. */
   async #readPage(): Promise<boolean> {
     const { connections, log } = this.#deps;
     const from = this.#copy.point;
@@ -277,7 +280,7 @@ export class Rounds {
     return false;
   }
 
-  /** Whether the directory has this host as a member, by this daemon. */
+  /** Whether this daemon is the member in the directory. */
   async #isMember(run: Run): Promise<boolean> {
     const { host_id, incarnation } = this.#deps.member;
     const held = this.#deps.run?.() ?? null;
@@ -293,7 +296,7 @@ export class Rounds {
     return readChanges(run, from, this.#rest, this.#deps.member, most);
   }
 
-  /** Rows that did not fit may do so once others are here, or by another version of this program. */
+  /** Retries unfit rows: they may fit after other rows have arrived, or with another version of this program. */
   async #tryUnfit(): Promise<void> {
     const { log, onNews } = this.#deps;
     const isNew = this.#copy.hasNewUnfit;
@@ -317,7 +320,7 @@ export class Rounds {
       return batch;
     };
     try {
-      // Changes that are read before the lock are not read while all others wait.
+      // Changes are read before the lock is taken, so that other hosts do not wait for the reading.
       if (attempt > 1 || this.staleMs > FRESH_MS) await this.#catchUp();
       await connections.transaction(async (run) => {
         await this.#lock(run);
@@ -441,7 +444,7 @@ export class Rounds {
     }
   }
 
-  /** Returns false if another process has moved the copy. */
+  /** Applies a page of changes. Returns false if another process has moved the copy's point. */
   async #bring(from: Point, changes: Changes): Promise<boolean> {
     const { shared, recovered } = this.#deps;
     if (changes.rows.length > 0 || !isSame(from, changes.to)) {
@@ -461,12 +464,12 @@ export class Rounds {
     return true;
   }
 
-  /** Whether a change of this host has left no record of it. */
+  /** Whether a change of this host may lack its audit record. */
   #isLost(change_id: string): boolean {
     return this.#unknown.has(change_id) || (this.#isFirst && !this.#putBack.has(change_id));
   }
 
-  /** Inserts rows that the directory has lost. Returns false if this host is no member. */
+  /** Puts lost rows into the directory again. Returns false if this host is not a member. */
   async #putAgain({ again, isSetBack }: WholeComparison): Promise<boolean> {
     const { connections, database, shared, member } = this.#deps;
     let isMember = true;
@@ -482,7 +485,7 @@ export class Rounds {
           const [head] = (await run("SELECT seq FROM roomd.cluster")).rows;
           point.seq = Number(head?.seq) + 1;
           await writeRows(run, point, lacking, member.host_id);
-          // A host that is gone again is a member no more.
+          // If a host's removal is put into the directory again, its lease is deleted: it is no longer a member.
           for (const { tbl, key } of lacking)
             if (tbl === "hosts") await run("DELETE FROM roomd.leases WHERE host_id = $1::json ->> 0", [key]);
           return lacking.map((row) => ({ ...row, seq: point.seq }));
@@ -508,7 +511,7 @@ export class Rounds {
   async #finish(batch: readonly Change[], { from, point, rows, isChange, tried }: Round): Promise<void> {
     const { database, log } = this.#deps;
     const bring = (queries: Queries) => {
-      // Another process with the same copy has brought this change, and maybe later ones.
+      // Another process with the same copy has applied this change, and possibly later ones.
       if (pointOf(queries).change_id !== from.change_id) return;
       this.#copy.write(queries, rows);
       setPoint(queries, point);

@@ -24,7 +24,7 @@ const STATEMENTS = [
      host_id   text NOT NULL,
      at        timestamptz NOT NULL DEFAULT now()
    )`,
-  // The row is null once there is none any more.
+  // `row` is null for a deleted row.
   `CREATE TABLE IF NOT EXISTS roomd.rows (
      tbl text NOT NULL,
      key text NOT NULL,
@@ -37,7 +37,7 @@ const STATEMENTS = [
   // A room's name is unique, whatever the state of a host's copy.
   `CREATE UNIQUE INDEX IF NOT EXISTS rows_room_names ON roomd.rows (("row" ->> 'org_id'), ("row" ->> 'room_id'))
      WHERE tbl = 'placements' AND "row" IS NOT NULL`,
-  // Calls with an Idempotency-Key that changed rows, and the host with their replies.
+  // Calls with an Idempotency-Key that changed rows, and the host that stores their replies.
   `CREATE TABLE IF NOT EXISTS roomd.done_calls (
      key_id          text NOT NULL,
      method          text NOT NULL,
@@ -65,7 +65,7 @@ const STATEMENTS = [
    )`,
 ];
 
-/** Additions since the first version, and the query that shows their absence. */
+/** Additions since the first version, each with the query that detects its absence. */
 const ADDED = [
   {
     is_missing: "SELECT to_regclass('roomd.audit_anchors') IS NULL AS is_missing",
@@ -90,7 +90,7 @@ const ADDED = [
     is_missing: `SELECT NOT EXISTS (SELECT FROM pg_attribute
        WHERE attrelid = to_regclass('roomd.leases') AND attname = 'beat_id' AND NOT attisdropped) AS is_missing`,
     statements: [
-      // Number of beats of its daemons, and the random value of the last one.
+      // Number of beats by the host's daemons, and the random value of the last beat.
       "ALTER TABLE roomd.leases ADD COLUMN IF NOT EXISTS beat bigint NOT NULL DEFAULT 0",
       "ALTER TABLE roomd.leases ADD COLUMN IF NOT EXISTS beat_id text NOT NULL DEFAULT ''",
     ],
@@ -116,7 +116,7 @@ export async function bringUp(run: Run): Promise<void> {
   }
 }
 
-/** The change that freed a room's place; null: it is forgotten, or a host has the room. Within a transaction. */
+/** The change that freed a room's placement; null if the change was pruned, or a host has the room. Within a transaction. */
 export async function whoFreed(run: Run, roomUid: string): Promise<Freed | null> {
   const { rows } = await run(
     `SELECT changes.host_id, EXISTS (
@@ -132,13 +132,13 @@ export async function whoFreed(run: Run, roomUid: string): Promise<Freed | null>
   return freed === undefined ? null : { host_id: String(freed.host_id), isRemoval: freed.is_removal === true };
 }
 
-/** Age at which deleted rows and changes are forgotten: a host that was away for longer compares its whole copy (whole.ts). */
+/** Age at which deleted rows and changes are pruned: a host that was unavailable for longer compares its whole copy (whole.ts). */
 const FORGET_AFTER = "7 days";
 const FORGET_ROWS = 1_000;
 
 /**
- * Forgets some old changes, the oldest first and never the last, and deleted rows from before the oldest known one: a host that
- * continues from a known change has seen these. Returns how many were forgotten; 0 once all are. Within a transaction.
+ * Prunes old changes, up to a limit, oldest first and never the last; and deleted rows older than the oldest known change, which any host
+ * that continues from a known change has seen. Returns the number pruned; 0 once all are. Within a transaction.
  */
 export async function forgetOld(run: Run): Promise<number> {
   const { rows } = await run(

@@ -24,17 +24,17 @@ import type { HostRow } from "./table.ts";
 export interface Sources {
   certificate: string;
   load(): Load;
-  /** Current use of an organization on this host, by the placements of moving rooms. */
+  /** Current use of an organization on this host; placements decide for moving rooms. */
   used(queries: Queries, orgId: OrgId): HostUse;
-  /** The same of all organizations; absent: one has neither rooms nor sandboxes here, and has used no credits. */
+  /** The same for all organizations; absent: the organization has neither rooms nor sandboxes here, and has used no credits. */
   allUsed(queries: Queries): ReadonlyMap<OrgId, HostUse>;
-  /** Its rooms that the directory has not placed here under their name and epoch. */
+  /** Rooms of this host that the directory has not placed here under their name and epoch. */
   misplaced(queries: Queries, hostId: string): MisplacedRoom[];
-  /** Rooms that the directory has placed here, and that it does not have. */
+  /** Rooms that the directory has placed here, but that this host does not have. */
   placedWithoutRoom(queries: Queries, hostId: string): RoomUid[];
-  /** Rooms that came to this host with a use in their placement, and have their rows here. */
+  /** Rooms that moved to this host with a use in their placement, and have their rows here. */
   arrived(queries: Queries, hostId: string): RoomUid[];
-  /** Rooms that come from other hosts, and have no rows here yet. */
+  /** Rooms that are moving here from other hosts, and have no rows here yet. */
   arriving(): ReadonlySet<string>;
   /** Rooms that may already be another host's: if the directory has no host for them, they have ended there. */
   leaving(): ReadonlySet<string>;

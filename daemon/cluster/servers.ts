@@ -7,7 +7,7 @@ import type { Address } from "./address.ts";
 import type { Session } from "./session.ts";
 import { asUnavailable, DirectoryUnavailable } from "./unavailable.ts";
 
-/** Longer than a server takes to be connected to that is there. */
+/** Exceeds the connection time of a reachable server. */
 const HEAD_START_MS = 300;
 
 /** A connection to that server, which has proved to be writable. It is aborted as soon as it is `late`. */

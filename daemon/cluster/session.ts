@@ -16,7 +16,7 @@ export interface Session {
   run(text: string, values?: readonly unknown[]): Promise<QueryResult>;
   /** Resolves when the connection has closed, by either side. */
   readonly over: Promise<void>;
-  /** How often the server warned so far. */
+  /** Number of warnings by the server so far. */
   readonly warnings: number;
   /** Closes the socket now; pending queries fail. */
   discard(): void;
@@ -24,7 +24,7 @@ export interface Session {
 
 export interface SessionOptions {
   address: Address;
-  /** Called for every notification of a channel that is listened to. */
+  /** Called for each notification of a channel that the session listens on. */
   onNotification?: ((channel: string) => void) | undefined;
 }
 

@@ -6,7 +6,7 @@ import { noSuchHost } from "./room-placement.ts";
 export function makeStandalone(database: Database, hostId: string): Directory {
   return {
     database,
-    // The name is unique among this host's own rooms.
+    // Names are unique among this host's own rooms.
     place: () => {},
     choose: ({ host, host_labels = {} }) => {
       if ((host ?? hostId) !== hostId) throw noSuchHost();

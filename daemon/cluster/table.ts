@@ -6,7 +6,7 @@ import type { OrgUse } from "./directory.ts";
 
 const granting = (name: string): SharedTable => ({ name, grantsAccess: true });
 
-/** Each is true for the service as a whole: rows of one are changed by the directory alone. Referenced tables come first. */
+/** Tables shared by all hosts: rows of these are changed only through the directory. Referenced tables come first. */
 export const SHARED_TABLES: readonly SharedTable[] = [
   ...["hosts", "placements", "org_use", "orgs", "credit_grants"].map(whole),
   ...["api_keys", "ssh_keys", "users", "memberships", "links", "sessions", "identities", "passkeys"].map(granting),
@@ -47,7 +47,7 @@ export const placements = sqliteTable("placements", {
   created_at: text().notNull(),
   /** Another host that has the room in the same epoch. */
   contested_by: text(),
-  /** Use of a room that comes from another host; null once the host has its rows. */
+  /** Use of a room that moves from another host; null once the new host has its rows. */
   moved_use: text({ mode: "json" }).$type<OrgUse>(),
 });
 
@@ -88,7 +88,7 @@ export const tombstones = sqliteTable(
   (table) => [primaryKey({ columns: [table.tbl, table.key] })],
 );
 
-/** Rows of the directory that the tables of this host refuse. */
+/** Rows of the directory that this host's tables reject. */
 export const unfitRows = sqliteTable(
   "unfit_rows",
   {

@@ -1,6 +1,6 @@
 /**
- * Tombstones of removed rows that granted access, on each host that had the row: table, key and creation time, and the hash of an API key. A
- * directory that was set back to before the removal has the row again; it is removed there once more (one-way.ts). A row that was created later
+ * Tombstones of removed rows that granted access, on each host that had the row: table, key and creation time, and the hash of an API key.
+ * A directory restored to a state before the removal has the row again; it is removed there once more (one-way.ts). A row created later
  * under the same key, such as the membership of a user who joined again, is not affected.
  */
 import { lt, sql } from "drizzle-orm";
@@ -22,9 +22,9 @@ const GRANTING = new Set([
   "browsers",
   "webhooks",
 ]);
-/** No directory is restored from an older backup. */
+/** Retention: no directory is restored from an older backup. */
 const KEPT_MS = 365 * 86_400_000;
-/** Expired tombstones that are removed with each new one. */
+/** Number of expired tombstones deleted with each new one. */
 const FEW = 4;
 
 interface Removed {
@@ -34,7 +34,7 @@ interface Removed {
 
 const removedOf = (row: string) => parseJson(Buffer.from(row)) as Removed;
 
-/** Notes tombstones of rows that are about to be removed. Within that transaction. */
+/** Notes tombstones of rows about to be removed. Within the transaction that removes them. */
 export function noteRemoved(queries: Queries, shared: SharedRows, rows: readonly SharedRow[]): void {
   for (const { tbl, key, row } of rows) {
     const removed = row === null && GRANTING.has(tbl) ? shared.read({ tbl, key }) : null;
@@ -57,7 +57,7 @@ function forgetExpired(queries: Queries): void {
     queries.delete(tombstones).where(sql`${tombstones.tbl} = ${tbl} AND ${tombstones.key} = ${key}`).run();
 }
 
-/** Rows of the directory that were removed earlier, by the tombstones of this host. */
+/** The given rows that have a tombstone on this host. */
 export function removedAmong<R extends SharedRow>(queries: Queries, rows: readonly R[]): Set<R> {
   const present = rows.filter(({ tbl, row }) => row !== null && GRANTING.has(tbl));
   if (present.length === 0) return new Set();

@@ -1,7 +1,7 @@
 /** The error for an unavailable directory: one class for every cause, so that callers are independent of the driver. */
 
 export type UnavailableReason =
-  /** No connection, or it was lost. */
+  /** Connection failed or was lost. */
   | "unreachable"
   /** The deadline passed first. */
   | "timeout"
@@ -9,9 +9,9 @@ export type UnavailableReason =
   | "terminated"
   /** The server is read-only: a standby, or a former primary. */
   | "read_only"
-  /** The server is older than any that this was made for. */
+  /** The server's version is older than the minimum supported. */
   | "too_old"
-  /** The server lets us not in: password, certificate, number of connections. */
+  /** The server rejected the connection: password, certificate, or number of connections. */
   | "refused";
 
 export class DirectoryUnavailable extends Error {

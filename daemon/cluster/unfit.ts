@@ -1,4 +1,7 @@
-/** Rows of the directory that the tables of this host refuse: kept apart and counted until they fit. The rest of the copy continues without them. */
+/**
+ * Rows of the directory that this host's tables reject: stored separately and counted until they fit. The rest of the copy continues
+ * without them.
+ */
 import { and, asc, count, eq, sql } from "drizzle-orm";
 import type { Queries } from "../db/client.ts";
 import type { SharedRow, UnfitRow } from "../db/shared-rows.ts";
@@ -16,7 +19,7 @@ export function countUnfit(queries: Queries): number {
   return queries.select({ count: count() }).from(some).get()?.count ?? 0;
 }
 
-/** Names of some of them, with their reasons. */
+/** Names and reasons of up to `most` unfit rows. */
 export function someUnfit(queries: Queries, most: number): (Name & { reason: string })[] {
   const { tbl, key, reason } = unfitRows;
   return queries.select({ tbl, key, reason }).from(unfitRows).limit(most).all();
@@ -28,7 +31,7 @@ export function isUnfit(queries: Queries, rows: readonly Name[]): boolean {
   return isAny(queries) && rows.some((row) => queries.select().from(unfitRows).where(isRow(row)).get() !== undefined);
 }
 
-/** Notes which of the rows that were brought do not fit. Within that transaction. */
+/** Notes which of the written rows do not fit. Within the transaction that wrote them. */
 export function noteUnfit(queries: Queries, brought: readonly SharedRow[], unfit: readonly UnfitRow[]): void {
   if (isAny(queries)) for (const row of brought) queries.delete(unfitRows).where(isRow(row)).run();
   for (const { tbl, key, row, reason } of unfit) {
@@ -42,7 +45,7 @@ export function forgetUnfit(queries: Queries): void {
   queries.delete(unfitRows).run();
 }
 
-/** The next of them in the order of their names. */
+/** The next unfit rows, in order of their names. */
 export function unfitAfter(queries: Queries, { tbl, key }: Name, most: number): SharedRow[] {
   return queries
     .select({ tbl: unfitRows.tbl, key: unfitRows.key, row: unfitRows.row })

@@ -1,11 +1,11 @@
 /**
- * Comparison of this host's whole copy with the directory: for a host that joins or was away for longer than changes are known, and for
- * a directory that was set back. It goes in steps of one page, and continues after a failure.
+ * Comparison of this host's whole copy with the directory: for a host that joins or was unavailable for longer than changes are kept, and
+ * for a directory that was set back. Runs in steps of one page, and continues after a failure.
  *
- *   read     all rows of the directory, table by table, as of one change; ends and epochs that it lacks stay as they are here (one-way.ts)
- *   remove   rows of the copy that the directory lacks, but for rows that others refer to, such as the organization of a room
- *   again    the rows that stay are put into the directory again (put-again.ts)
- *   done     the copy has the directory as of that change, and changes since follow in pages
+ *   read     all rows of the directory, table by table, as of one change; ends and epochs that it lacks remain as they are here (one-way.ts)
+ *   remove   rows of the copy that the directory lacks, except rows that others refer to, such as the organization of a room
+ *   again    the remaining rows are put into the directory again (put-again.ts)
+ *   done     the copy has the directory as of that change; later changes follow in pages
  */
 import type { Connections } from "./connections.ts";
 import type { Copy } from "./copy.ts";
@@ -13,24 +13,24 @@ import { withOneWay } from "./one-way.ts";
 import type { RowName } from "./put-again.ts";
 import { isNothing, missingKeys, type Point, readTable } from "./replica.ts";
 
-/** A row that the directory lacks, or of which it lacks an end. */
+/** A row that the directory lacks (`isLacking`), or whose end it lacks. */
 export type Again = RowName & { isLacking: boolean };
 
 const PAGE_MS = 5_000;
 const PAGE_KEYS = 1_000;
 
 export class WholeComparison {
-  /** Point of the copy, which stays until all is done. */
+  /** Point of the copy, unchanged until the comparison is complete. */
   readonly from: Point;
   /** The change as of which the directory is read. */
   readonly to: Point;
   /** Whether the directory lost changes that the copy has; otherwise the copy is behind. */
   readonly isSetBack: boolean;
-  /** Rows that the directory is to have again. */
+  /** Rows that must be put into the directory again. */
   readonly again: Again[] = [];
   readonly #connections: Connections;
   readonly #copy: Copy;
-  /** Tables that are still to be read or compared, and the last key of the first that is done. */
+  /** Tables still to be read or compared, and the last processed key of the first of these tables. */
   readonly #toRead: string[];
   readonly #toRemove: string[];
   #after = "";
@@ -43,7 +43,7 @@ export class WholeComparison {
     this.to = to;
     this.isSetBack = isSetBack;
     this.#toRead = [...copy.shared.names];
-    // Rows that refer to others go first. The copy of a host that joins is empty, unless an earlier comparison was cut off.
+    // Referencing rows are removed first. The copy of a joining host is empty, unless an earlier comparison was interrupted.
     this.#toRemove = isNothing(from) && copy.isEmpty ? [] : [...copy.shared.names].reverse();
   }
 
@@ -61,7 +61,7 @@ export class WholeComparison {
     return this.#toRemove.length === 0;
   }
 
-  /** Returns whether the table is done. */
+  /** Returns whether all rows of the table were read. */
   async #read(tbl: string): Promise<boolean> {
     const { rows, last } = await this.#connections.transaction((run) => readTable(run, tbl, this.#after), PAGE_MS);
     const merged = withOneWay(this.#copy.queries, this.#copy.shared, rows, this.isSetBack);

@@ -55,9 +55,9 @@ export function composeAgents({ config, log, database, reads, finder, tracing }:
     agents,
     messagesLately: fabric.lately,
     operations: [...fabric.operations, ...barriers.operations],
-    /** How all of it branches with its room. */
+    /** Functions that copy agents, messages and barriers when their room branches. */
     branches: { agents: agents.branch, fabric: fabric.branch, barriers: barriers.branch },
-    /** An agent's sandbox has a new state, or is new. */
+    /** Called when an agent's sandbox is new or changes its state. */
     changed: (roomUid: RoomUid, agentId: string) => {
       agents.changed(roomUid, agentId);
       changes.changed(roomUid);

@@ -1,4 +1,4 @@
-/** All tasks of the aside thread. */
+/** List of all tasks of the aside thread. */
 import { templateTasks } from "../domain/templates/tasks.ts";
 import { edgeTasks } from "../edge/pipeline/tasks.ts";
 import type { AnyTask } from "../host/aside/task.ts";

@@ -41,7 +41,7 @@ export interface ComposeOptions {
 
 export type Base = Awaited<ReturnType<typeof openBase>>;
 
-/** For a daemon, which has its directories to itself. */
+/** Opens the resources of a daemon, which locks its directories for exclusive use. */
 export async function openBase(options: ComposeOptions, tracesPlan: TracesPlan) {
   const { config, paths, log, extendStart } = options;
   makeDirectories(paths);
@@ -62,7 +62,7 @@ export async function openBase(options: ComposeOptions, tracesPlan: TracesPlan) 
   const inspected = await inspectHost(config, paths, log);
   const templateGroups = makeTemplateGroups(database);
   const groupOf = groupsOn(inspected, templateGroups);
-  // Also versions that nothing new starts from: before there were groups of organizations they had the host's.
+  // Includes versions no longer used for new sandboxes: before organizations had groups of their own, these had the host's group.
   await regroupOrgTemplates(paths, groupOf).catch((error: unknown) =>
     log.warn("failed to set the groups of organizations' templates", { error: describeError(error) }),
   );
@@ -115,7 +115,7 @@ export function templatesOn(
   });
 }
 
-/** The group that reads the templates of an owner, which has one from here on. */
+/** The group that reads an owner's templates; assigned at the first call. */
 function groupsOn(inspected: InspectedHost, groups: TemplateGroups) {
   return async (owner: OrgId | null): Promise<number | null> =>
     inspected.isolation.ofOrg(owner === null ? null : await groups.take(owner)).templateGroup;

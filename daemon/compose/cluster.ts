@@ -51,7 +51,7 @@ export function planCluster(config: Config): ClusterPlan | null {
   };
 }
 
-/** The URL as it is written, with the password that a file has. Throws ConfigError. */
+/** The configured URL, with the password from the password file. Throws ConfigError. */
 function urlWithPassword(config: Config): string {
   const url = config["cluster.url"];
   const password = secretIn(config, "cluster.password_file");
@@ -141,7 +141,7 @@ const BY_CLUSTER = { actor: systemActor("cluster"), source: "reconciler", outcom
 const recovered = (queries: Queries, change: Recovered) => recordChange(queries, "cluster.change_recovered", change);
 const putAgain = (queries: Queries, change: Recovered) => recordChange(queries, "cluster.ends_put_again", change);
 
-/** In the chain of each organization that it is about. */
+/** Records the change in the audit chain of each affected organization. */
 function recordChange(queries: Queries, name: string, { seq, orgs }: Recovered): void {
   const event = { ...BY_CLUSTER, event: name, at: now() };
   appendAudits(

@@ -51,7 +51,7 @@ export interface Daemon {
   stop(options?: { hibernate: boolean }): Promise<void>;
 }
 
-/** Starts the daemon; resolves once it takes requests, which may be before it is ready. */
+/** Starts the daemon; resolves once it accepts requests, possibly before it is ready. */
 export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const { config } = options;
   const { log, counts: logged } = countLog(options.log);
@@ -220,7 +220,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const stopBilling = billing.start();
   const stopWebhooks = webhooks.start();
   backups.start();
-  // Not before: synchronous work during startup delays no client.
+  // Started last: synchronous work during startup delays no client.
   const watch = watchLoop(loopTime, log, config["log.level"]);
   const endRecord = recordTurns(loopTime, threadTime, process.env);
   const upkeep = startUpkeep(base, { sandboxes, rooms, meter: orgs.meter, oauth, changes: orgs.changes, pool });
@@ -268,7 +268,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   };
 }
 
-/** Every operation of the list has its verb, and there is no other. */
+/** Throws unless exactly the operations of the contract have a verb. */
 function requireAll(bound: readonly Bound[]): void {
   const names = bound.map(({ operation }) => operation.name).sort();
   const wanted = Object.keys(operations).sort();

@@ -135,7 +135,7 @@ export async function openDoors(base: Base, parts: DoorParts, reached: Reached) 
     sshPlan && noSsh === null ? await openSshDoor(sshPlan, paths, { ssh, road, log, others: sshOthers }) : null;
   takeSession = sshDoor?.take ?? null;
   reached.gateway = sshDoor?.gateway ?? null;
-  // Port 0 is whatever the system chose.
+  // For port 0, the system chose the port.
   if (listen.port === 0) reached.url = server.url.href.replace(/\/$/, "");
   const watch =
     certificate === null
@@ -157,7 +157,7 @@ export async function openDoors(base: Base, parts: DoorParts, reached: Reached) 
   };
 }
 
-/** Lets the other hosts in, as they join and leave. */
+/** Accepts connections of the other hosts, as they join and leave. */
 function serveMembers({ config, cluster, hostId }: Base, server: HttpServer, own: Certificate, client: HostClient) {
   const plan = planCluster(config);
   if (!cluster || !plan) return null;

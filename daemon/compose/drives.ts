@@ -46,7 +46,7 @@ export function composeDrives(
     onUsed: (roomUid, usedBytes) => levels.note(roomUid as RoomUid, usedBytes),
     log,
   });
-  /** Keeps guests to the quotas, from now on. */
+  /** Starts enforcing the drive quotas of guests. */
   const watch = () =>
     drive.watch({
       rooms: () => later.shares().guestRooms().map(finder.remembered),

@@ -1,4 +1,7 @@
-/** The machines that make films of recordings: one at a time, organizations in turn, restored from its template and gone afterwards. */
+/**
+ * Guests that render films of recordings: one at a time, organizations in turn, each restored from the film template and destroyed
+ * afterwards.
+ */
 import { FILM_TEMPLATE } from "../../shared/api/recordings.ts";
 import type { OrgId } from "../../shared/ids.ts";
 import { ReservedSlot } from "../core/concurrency/reserved-slot.ts";

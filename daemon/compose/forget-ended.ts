@@ -29,7 +29,7 @@ export async function forgetEnded(database: Database, before: string): Promise<v
   }
 }
 
-/** Whether any of these rooms could be forgotten, and there may be more of them. */
+/** Whether at least one of these rooms was forgotten, so that more may remain. */
 async function forgetSome(database: Database, rooms: readonly RoomUid[]): Promise<boolean> {
   const forgetting = rooms.map((roomUid) => database.commit((queries) => forgetRoom(queries, roomUid)));
   const outcomes = await Promise.allSettled(forgetting);

@@ -13,11 +13,11 @@ import { heldInRoom, NO_SANDBOXES, orgSandboxes, sandboxesByOrg } from "../domai
 export interface HeldResources {
   /** Use of an organization, including its used credits. */
   of(queries: Queries, orgId: OrgId): HostUse;
-  /** The same of all organizations that have rooms or sandboxes here, or have used credits. */
+  /** Use of all organizations that have rooms or sandboxes here, or have used credits. */
   all(queries: Queries): Map<OrgId, HostUse>;
 }
 
-/** `hostId`: of a host of several; null: a single host. */
+/** `hostId`: this host's id in a cluster; null: a single host. */
 export function makeHeld(hostId: string | null): HeldResources {
   return {
     of: (queries, orgId) => {
@@ -42,7 +42,7 @@ function useOf(rooms: number, { hibernated_rooms, ...held }: typeof NO_SANDBOXES
   return { rooms: rooms - hibernated_rooms, ...held };
 }
 
-/** The uses by the rows here, changed by the placements of rooms that move. */
+/** Corrects the uses counted from rows by the placements of moving rooms. */
 function byPlacements(queries: Queries, hostId: string, orgId: OrgId | null, uses: Map<OrgId, HostUse>) {
   for (const { org_id, room_uid } of givenRooms(queries, hostId, orgId)) {
     const use = uses.get(org_id);

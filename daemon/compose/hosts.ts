@@ -61,10 +61,10 @@ const capacityOf = ({ is_degraded: _, ssh: __, templates, disk, ...capacity }: L
   templates: [...templates],
 });
 
-/** Of all hosts, this one among them. */
+/** States of all hosts, including this one. */
 export const hostStates = ({ cluster }: Base) => cluster?.hosts().map(({ state }) => state) ?? ["active" as const];
 
-/** All hosts, this one among them. */
+/** All hosts, including this one. */
 export function listedHosts(base: Base, sandboxes: Measured, url: () => string): Static<typeof host>[] {
   const { cluster, hostId } = base;
   const own = () => {

@@ -35,14 +35,14 @@ import { forbidCores } from "../host/rlimits.ts";
 import { type Probed, probeRuntime } from "../host/runtime-probes.ts";
 import { Throttle } from "../host/virtiofs/throttle.ts";
 
-/** Share of the host's memory that one sandbox may have when nothing else is configured. */
+/** Default for the share of the host's memory that one sandbox may have. */
 const MEMORY_SHARE = 0.75;
 
-/** A probe takes as long at most. */
+/** Maximum duration of a probe. */
 const PROBE_RETRY_SECONDS = 5;
 
 export interface InspectedHost {
-  /** As they are now: a host that had nothing to be probed with is probed as soon as it has. */
+  /** Current findings: if there was no kernel to probe with, the host is probed once there is one. */
   readonly findings: HostFindings;
   limits: { memory_mib: number; vcpus: number; concurrent_creates: number };
   programs: { qemu: string; qemu_img: string; skopeo: string; agent: string };
@@ -53,7 +53,7 @@ export interface InspectedHost {
   guestHost(): GuestHost;
   /** Inspects again the required capabilities that were missing. Does nothing if none was. */
   lookAgain(): Promise<void>;
-  /** Finds out the acceleration with a kernel that has just been built. */
+  /** Determines the acceleration with a newly built kernel. */
   probe(kernel: string): Promise<Acceleration>;
   close(): void;
 }
@@ -70,7 +70,7 @@ export async function inspectHost(
   forbidCores();
   const confinement = findConfinement();
   const vsock = new Transports({ wanted: config["vsock.transport"], program: config["host.vhost_device_vsock"] });
-  // They are other programs' answers, and wait for nothing.
+  // Started together: these checks only wait for other programs.
   const asked = Promise.all([
     programVersion(qemu),
     vsock.choose(),
@@ -123,7 +123,7 @@ export async function inspectHost(
   const catchUp = () => {
     const kernel = findings.acceleration.pending && !probing ? newestKernel(paths) : null;
     if (kernel === null) return;
-    // The build of the first template has found out already, and written it down.
+    // The build of the first template has already probed and stored the result.
     const known = knownAcceleration({ kernel, cacheFile: paths.probe });
     if (known) findings.acceleration = known;
     else

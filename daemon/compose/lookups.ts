@@ -60,6 +60,6 @@ export function composeLookups(
   };
 }
 
-/** A template is a directory of its name. */
+/** Template directories are named after templates. */
 const NAME = new RegExp(NAME_PATTERN);
 const SEES_KEYS: readonly string[] = ["keys:write", "org:admin"];

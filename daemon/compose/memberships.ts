@@ -24,7 +24,7 @@ function placedRooms(queries: Queries): HeldRoom[] {
 
 const BY_OPERATOR = { actor: { type: "operator", id: "host", name: "operator" }, source: "cli" } as const;
 
-/** For the operator's commands, by which a host becomes a member, and ceases to be one. Throws ConfigError without cluster.url. */
+/** For operator commands that start or end this host's membership. Throws ConfigError without cluster.url. */
 export async function openMemberships(options: ComposeOptions) {
   const { config, paths, log } = options;
   const plan = planCluster(config);
@@ -59,7 +59,7 @@ export async function openMemberships(options: ComposeOptions) {
 
 /** For changes of this host itself, which require that no daemon is running. */
 export function requireStopped(paths: Paths): () => void {
-  // A host that joins may have nothing yet.
+  // A joining host may have no directories yet.
   makeDirectories(paths);
   try {
     return takeLock(paths.data_lock, "data_dir");

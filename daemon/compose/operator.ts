@@ -174,7 +174,7 @@ export async function openOperator(options: ComposeOptions) {
           threads: null,
         },
       ),
-    /** Which sandboxes `roomd hibernate` has put to sleep, and which still have a guest, with why. */
+    /** Sandboxes saved by `roomd hibernate`, and those that still have a guest, each with the reason. */
     hibernated: () => {
       const { asleep, awake } = listHibernated(database.queries);
       return {
@@ -186,12 +186,12 @@ export async function openOperator(options: ComposeOptions) {
     },
     countRooms: () => countAllRooms(database.queries),
     countRoomsOf: (orgId: OrgId) => countRooms(database.queries, orgId),
-    /** Whether a daemon is at work on this data. */
+    /** Whether a daemon is running on this data. */
     isServed: () => holderOf(paths) !== null,
     listAudit: (query: Parameters<typeof listService>[1]) => listService(database.queries, query),
-    /** By these files of heads too, besides the one of the configuration. */
+    /** Verifies the audit, also against these files of heads in addition to the configured one. */
     verifyAudit: async (files: readonly string[] = []) => {
-      // Chains are verified without it too.
+      // Chains are verified even without the directory's anchors.
       await openDirectory().catch((error: unknown) => {
         log.warn("failed to read the anchors of the audit", { error: describeError(error) });
       });
@@ -232,7 +232,7 @@ function onceOnly<T>(open: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** A daemon that has started on this data and finds it changed beneath it is an older one. */
+/** Throws if a daemon is running: if this version would migrate a running daemon's data, that daemon is older. */
 function requireNoDaemon(paths: Paths): void {
   const holder = holderOf(paths);
   if (holder === null) return;

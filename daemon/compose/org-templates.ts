@@ -1,4 +1,4 @@
-/** Puts together the templates that organizations have built. */
+/** Assembles the module for templates built by organizations. */
 
 import type { Config } from "../core/config/config.ts";
 import { egressRules } from "../domain/sandboxes/egress-list.ts";
@@ -8,7 +8,7 @@ import { buildApart } from "./build-process.ts";
 import type { Orgs } from "./orgs.ts";
 import { systemActor } from "./records.ts";
 
-/** As the operator has named them; "*" may be among them. */
+/** The registries configured by the operator; may include "*". */
 export const namedRegistries = (config: Config): string[] =>
   config["template.registries"].split(",").flatMap((each) => each.trim().toLowerCase() || []);
 

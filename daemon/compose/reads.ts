@@ -1,4 +1,4 @@
-/** All reads that run in reader threads. */
+/** List of all reads that run in reader threads. */
 import type { AnyRead } from "../db/readers/read.ts";
 import { auditReads } from "../domain/audit/reading/reads.ts";
 import { fabricReads } from "../domain/fabric/reads.ts";

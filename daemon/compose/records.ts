@@ -16,5 +16,5 @@ export function makeRecorder(database: Database, log: Log): Recorder {
   };
 }
 
-/** Whatever of the daemon it is that acts. */
+/** The audit actor for a component of the daemon. */
 export const systemActor = (name: string): AuditEntry["actor"] => ({ type: "system", id: name, name });

@@ -1,4 +1,4 @@
-/** Puts rooms together, with everything that ends when a room does. */
+/** Assembles the rooms module, with everything that ends with a room. */
 import type { InFlightCalls } from "../core/call/in-flight-calls.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { RoomDeps } from "../domain/rooms/deps.ts";

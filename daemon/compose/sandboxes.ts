@@ -33,14 +33,14 @@ export interface Reached {
   url: string;
   gateway: Gateway | null;
   guestDoor: ReturnType<typeof makeGuestDoor> | null;
-  /** How the calls of guests branch with their room. */
+  /** Functions that copy guests' calls when their room branches. */
   calls: CallsBranch | null;
   /** Transfer of rooms to other hosts; null: a standalone host, or its transports are not open yet. */
   peers: PeerClient | null;
 }
 
 interface SandboxParts extends Pick<Orgs, "orgs" | "hold" | "quota" | "credits" | "meter">, Pick<Drives, "drive"> {
-  /** An agent's sandbox has a new state, or is new. */
+  /** Called when an agent's sandbox is new or changes its state. */
   agentChanged(roomUid: RoomUid, agentId: string): void;
   /** A command has started or ended. */
   commandsChanged(roomUid: RoomUid): void;

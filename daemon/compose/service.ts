@@ -60,7 +60,7 @@ export function headsFile({ config, paths }: ComposeOptions): string {
 /** A fast disk takes a fraction of a millisecond; a disk shared with busy guests takes seconds. */
 const FLUSH_BOUNDS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
-/** Of the database with its log. */
+/** Size of the database, including its log. */
 function sizeOf(database: string): number {
   const files = [database, `${database}-wal`];
   return files.reduce((sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0), 0);
@@ -139,7 +139,7 @@ export function composeService(base: Base, told: ServiceFacts) {
     directory: () =>
       base.cluster && {
         ...base.cluster.serverSettings(),
-        // Rows of other organizations are not for each caller that sees the checks.
+        // The names of unfit rows are omitted: they may concern other organizations than the caller's.
         unfit: { rows: base.cluster.unfitRows().rows, named: [] },
       },
     passkeys: () => (config["web.enabled"] ? findPasskeys(database.queries, told.url()) : null),

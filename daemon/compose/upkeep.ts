@@ -1,4 +1,4 @@
-/** Upkeep while the daemon runs: space on the disk and in the database, and the comparison of rows with the host. */
+/** Upkeep while the daemon runs: disk and database space, and reconciliation of rows with the host. */
 import { at, wallMs } from "../core/clock.ts";
 import { every, repeat } from "../core/concurrency/repeat.ts";
 import { describeError } from "../core/service-error.ts";
@@ -16,7 +16,7 @@ import type { Base } from "./base.ts";
 import { endExpiredMakers } from "./expired-makers.ts";
 import { forgetEnded } from "./forget-ended.ts";
 
-/** How soon the disk's reserve grows again, and guests that stood still go on, once there is space. */
+/** Interval of attempts to restore the disk's reserve and resume stalled guests once there is space. */
 const RESTORE_MS = 1000;
 /** A guest can make its processes log several megabytes per second. */
 const BOUND_MS = 1000;

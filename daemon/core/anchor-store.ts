@@ -11,8 +11,8 @@ export interface Anchor {
 export interface AnchorStore {
   /** Rejects also if this host is no longer a member. */
   add(anchors: readonly Anchor[], deadlineMs: number): Promise<void>;
-  /** The last of each of this host's chains. */
+  /** The last anchor of each of this host's chains. */
   last(): Promise<Anchor[]>;
-  /** Some of one of its chains, in order: those after a record. */
+  /** Anchors of one chain after a record, in order, up to `limit`. */
   after(orgId: string | null, seq: number, limit: number): Promise<Anchor[]>;
 }

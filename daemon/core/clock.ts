@@ -1,7 +1,7 @@
 /**
- * The daemon's clock: the only file of the daemon that reads the runtime's clocks and sets its timers. Moments that are stored, shown or
- * compared between processes are wall-clock time, which an operator or NTP may step. Durations, deadlines and timeouts within a thread are
- * monotonic time. Imports nothing, since threads load it too.
+ * The daemon's clock: the only module of the daemon that reads the runtime's clocks and sets its timers. Stored, displayed or exchanged
+ * timestamps are wall-clock time, which an operator or NTP may step. Durations, deadlines and timeouts within a thread are monotonic time.
+ * Imports nothing, since threads load it too.
  */
 
 /** Wall-clock time: milliseconds since 1970. */
@@ -14,12 +14,12 @@ export function monotonicMs(): number {
   return performance.now();
 }
 
-/** Smaller differences are no step: the wall clock has whole milliseconds. */
+/** Smaller differences are rounding: the wall clock has a resolution of one millisecond. */
 const MAX_APART_MS = 1;
-/** Wall-clock time of the monotonic clock's zero. */
+/** Wall-clock time at zero of the monotonic clock. */
 let origin = performance.timeOrigin;
 
-/** Wall-clock time in fractions of a millisecond, which follows steps of the wall clock. */
+/** Wall-clock time with fractions of a millisecond; follows steps of the wall clock. */
 export function fineWallMs(): number {
   const moment = origin + monotonicMs();
   const apart = wallMs() - moment;
@@ -59,7 +59,9 @@ type Charge = (work: () => void) => () => void;
 
 let charged: Charge = (work) => work;
 
-/** Has `charge` wrap the work of each timer and interval of this thread when it is set, for the account of the event loop's time. */
+/**
+ * Wraps the callback of each timer and interval of this thread in `charge`, applied when the timer is set, to account for event loop time.
+ */
 export function chargeTimers(charge: Charge): void {
   charged = charge;
 }

@@ -1,18 +1,18 @@
 /**
- * Failures of the disk under data that the service has acknowledged. After a failed write or sync the kernel may have dropped pages and count
- * them as clean (fsync(2)), so nothing may be acknowledged from then on: the service ends, and the next start writes the pages again that may be missing.
+ * Disk failures that affect acknowledged data. After a failed write or sync, the kernel may have dropped pages and marked them clean
+ * (fsync(2)), so nothing may be acknowledged afterwards: the service ends, and the next start writes the possibly lost pages again.
  */
 import { closeSync, openSync, rmSync, writeSync } from "node:fs";
 import { causesOf, errnoOf } from "./service-error.ts";
 
-/** Exit status of a service that ends for a disk failure; EX_IOERR of sysexits.h. */
+/** Exit status of a service that ends because of a disk failure; EX_IOERR of sysexits.h. */
 export const DISK_FAILED_STATUS = 74;
 
 export class DiskFailure extends Error {
   override name = "DiskFailure";
 }
 
-/** The second: no block for the index of the log, which a connection needs first. */
+/** SQLITE_IOERR_SHMSIZE: no space for the log's index, which a connection needs first. */
 const FULL = new Set(["SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"]);
 const NO_SPACE = new Set(["ENOSPC", "EDQUOT"]);
 const PROBE_BYTES = 64 * 1024;
@@ -25,12 +25,12 @@ export function isDiskFull(error: unknown): boolean {
   return anyCode(error, (code) => FULL.has(code));
 }
 
-/** Whether a system call found no space. */
+/** Whether a system call failed for lack of space. */
 export function isOutOfSpace(error: unknown): boolean {
   return anyCode(error, (code) => NO_SPACE.has(code));
 }
 
-/** Whether SQLite reports that a file could not be read, written or synced, for another reason than space. */
+/** Whether SQLite failed to read, write or sync a file for a reason other than lack of space. */
 export function isDiskFailure(error: unknown): boolean {
   return anyCode(error, (code) => code.startsWith("SQLITE_IOERR") && !FULL.has(code));
 }
@@ -62,7 +62,7 @@ export function unlessFull(checkpoint: () => void, file: string | null = null): 
   }
 }
 
-/** Ends the service: `serve` exits with DISK_FAILED_STATUS. Returns first, so that the caller holds back its answers. */
+/** Ends the service: `serve` exits with DISK_FAILED_STATUS. Returns first, so that the caller can withhold its answers. */
 export function endForDisk(error: Error): void {
   setImmediate(() => {
     throw error;

@@ -14,30 +14,30 @@ import { monotonicMs, startTimer } from "./clock.ts";
 
 export const FAULT_VARIABLE = "ROOMD_FAULT_POINT";
 
-/** The steps of a guest's start, in their order: each has a point before and after it, and before and after its undo. */
+/** Steps of a guest's start, in order: each has a point before and after it, and before and after its undo. */
 export const FAULT_STEPS = [
   ...["directories", "disk", "machine", "load", "devices", "plug", "resume", "agent"],
   // Of a guest that is restored from its saved state.
   ...["drive", "vsock", "spend"],
 ] as const;
 
-/** Points of code that waits nowhere: a test can kill there, and not stall. */
+/** Points in synchronous code: a test can kill the process there, but not stall it. */
 const SYNCHRONOUS = ["commit.before", "commit.written", "commit.after", "audit.recorded"] as const;
 
 const PLACES = [
-  "call.claimed", // a call with an Idempotency-Key is known by it, and nothing of it is done
-  "call.worked", // … its verb has done its work, no client has its answer
+  "call.claimed", // a call with an Idempotency-Key is recorded, its work has not started
+  "call.worked", // … its verb has done its work, no client has the answer
   "message.staged", // some deliveries of a message with many recipients are written, the message is not
-  "room.made", // its directory is there, its row is not
-  "room.emptied", // its guests have ended, its drive is in place
-  "room.retired", // its drive is retired, its row is `destroying`
-  "sandbox.accepted", // its row is there, nothing of its guest is
-  "sandbox.adopting", // its guest is about to be adopted, which is noted
-  "sandbox.waking", // its wake-up call has arrived, nothing of it is resumed
-  "sandbox.ended", // its guest has ended, its directory is there
-  "sandbox.erased", // its directory is gone, its row is `destroying`
+  "room.made", // the room's directory exists, its row does not
+  "room.emptied", // the room's guests have ended, its drive is in place
+  "room.retired", // the room's drive is retired, its row is `destroying`
+  "sandbox.accepted", // the sandbox's row exists, no part of its guest does
+  "sandbox.adopting", // the sandbox's guest is about to be adopted, which is recorded
+  "sandbox.waking", // a wake-up call for the sandbox has arrived, its guest is not resumed
+  "sandbox.ended", // the sandbox's guest has ended, its directory exists
+  "sandbox.erased", // the sandbox's directory is removed, its row is `destroying`
   "hibernate.saved", // a guest's memory is on disk, its completion mark is not
-  "hibernate.kept", // … the mark is there too, its processes still run
+  "hibernate.kept", // … the mark exists too, its processes still run
   "snapshot.cut", // a snapshot's guest is paused, all of it is copied
   "snapshot.whole", // … it runs again, the snapshot is complete on disk, its row is missing
   "layers.merged", // a guest's disk is rebased on its base, the layers in between still exist
@@ -51,9 +51,9 @@ const PLACES = [
   "restore.noted", // a room is to be restored, its row is marked, its next drive is there
   "restore.ended", // … none of its sandboxes runs
   "restore.turned", // … the drive is swapped, the database still has the newer state
-  "restore.given", // … it has the restored state, none of the sandboxes runs
-  "move.copied", // the drive of a room that is to move is copied while its guests run, nothing marks it
-  "move.noted", // a room's row marks it as moving, nothing of it has ended
+  "restore.given", // … the database has the restored state, no sandbox of the room runs
+  "move.copied", // the drive of a room that will move is copied while its guests run; the move is not recorded
+  "move.noted", // the room's row marks it as moving, no part of the room has ended
   "move.saved", // … its sandboxes are on disk or have ended, nothing is packed
   "move.packed", // … drive and state are packed, the other host has nothing
   "move.sent", // … the other host has all of it, the room is still here
@@ -83,15 +83,15 @@ const PLACES = [
   "vsock.renewed", // the same of its vsock device
   "member.noted", // a host has noted that it is a member, the directory has not committed it
   "round.written", // the rows of a shared change are in the directory, which has not committed them
-  "round.true", // … it has: all hosts have the change except this one, which requested it
-  "place.written", // the temporary file is whole and not synced
-  "place.synced", // … synced and not renamed
+  "round.true", // … the directory has committed: all hosts see the change except this one, which requested it
+  "place.written", // the temporary file is complete, not synced
+  "place.synced", // … synced, not renamed
   "place.renamed", // … renamed, its directory not synced
-  "append.written", // the bytes are in the file and not synced
+  "append.written", // the bytes are in the file, not synced
   "append.synced",
   "exec.before", // the request is not sent
   "exec.sent", // … sent, no answer read
-  "exec.done", // the result is here and reported to no client
+  "exec.done", // the result has arrived and is reported to no client
 ] as const;
 
 type StepPoint<Name extends string> = `${"run" | "undo"}.${Name}.${"before" | "after"}`;
@@ -99,7 +99,7 @@ type StepPoint<Name extends string> = `${"run" | "undo"}.${Name}.${"before" | "a
 /** Type of points that includes those of a step made up by a test, which the variable cannot name. */
 export type FaultPoint = (typeof SYNCHRONOUS)[number] | (typeof PLACES)[number] | StepPoint<string>;
 
-/** Every point that can be named. */
+/** All points that the variable can name. */
 export const FAULT_POINTS: readonly string[] = [
   ...SYNCHRONOUS,
   ...PLACES,
@@ -116,7 +116,7 @@ interface Fault {
   passes: number;
 }
 
-/** Throws on a point that does not exist: a test would otherwise wait for it in vain. */
+/** Throws if the point does not exist: a test would otherwise wait for it indefinitely. */
 export function readFault(text: string | undefined): Fault | null {
   if (text === undefined || text === "") return null;
   const [, point = "", does = "", nth = "1"] =

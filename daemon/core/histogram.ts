@@ -12,7 +12,7 @@ export class Histogram {
   }
 
   note(value: number): void {
-    // A piece of the event loop is noted with each call: no closure.
+    // Called for each piece of the event loop: avoids a closure.
     let at = 0;
     while (at < this.bounds.length && value > (this.bounds[at] ?? 0)) at++;
     this.#counts[at] = (this.#counts[at] ?? 0) + 1;
@@ -23,7 +23,7 @@ export class Histogram {
     return this.#sum;
   }
 
-  /** How many were no more than each bound, and last how many there were at all. */
+  /** Cumulative counts of values up to each bound, and last the total count. */
   atMost(): number[] {
     let sum = 0;
     return this.#counts.map((count) => {

@@ -11,7 +11,7 @@ export type LogFields = Record<string, unknown>;
 const LEVELS = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof LEVELS)[number];
 
-/** The lowest level that is logged: it may change while the daemon runs. */
+/** The lowest level that is logged; may change while the daemon runs. */
 export interface Threshold {
   level: LogLevel;
 }
@@ -27,7 +27,7 @@ export interface Log {
 /** Number of log entries at the levels that need attention. */
 export type LogCounts = Record<"warn" | "error", number>;
 
-/** The same log, with its warnings and errors counted, whether they are written or not. */
+/** Wraps the log to count warnings and errors, even below the threshold. */
 export function countLog(log: Log, counts: LogCounts = { warn: 0, error: 0 }): { log: Log; counts: LogCounts } {
   const counted: Log = {
     ...log,
@@ -64,7 +64,7 @@ export const forJournal: LogFormat = (level, message, fields) => {
   return plainJson(`<${PRIORITIES[level]}>${text}${said.join("")}`);
 };
 
-/** No line ends and no control characters. */
+/** Text without line breaks and control characters. */
 const PRINTABLE = /^[^\p{Cc}]*$/u;
 
 function shown(value: unknown): string {

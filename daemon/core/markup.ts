@@ -1,4 +1,4 @@
-/** Builds HTML from text: whatever is put in is escaped, unless it is Markup itself. */
+/** Builds HTML from text: inserted values are escaped, unless they are Markup. */
 
 export class Markup {
   readonly text: string;

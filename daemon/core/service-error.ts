@@ -2,7 +2,7 @@
 import type { ErrorCode, FieldError } from "../../shared/api/errors.ts";
 
 interface ServiceErrorOptions {
-  /** One plain sentence for the caller; the table's title when absent. */
+  /** One plain sentence for the caller; absent: the title in the error table. */
   detail?: string;
   details?: Record<string, unknown>;
   errors?: FieldError[];
@@ -33,7 +33,7 @@ export function causesOf(error: unknown): Error[] {
   return error instanceof Error ? [error, ...causesOf(error.cause)] : [];
 }
 
-/** The whole chain of causes as one line, for the log; it never leaves the host. */
+/** The chain of causes as one line, for the log only. */
 export function describeError(error: unknown): string {
   const parts: string[] = [];
   for (let at: unknown = error; at !== undefined && parts.length < 8; at = at instanceof Error ? at.cause : undefined) {

@@ -1,7 +1,7 @@
-/** Text from bytes, if they are UTF-8; and JSON that cannot steer a terminal. */
+/** UTF-8 decoding of bytes, and JSON without terminal control characters. */
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** The text of UTF-8 bytes, or null when they are not UTF-8. */
+/** The text of the bytes; null if they are not UTF-8. */
 export function textOf(bytes: Uint8Array): string | null {
   try {
     return decoder.decode(bytes);
@@ -10,7 +10,7 @@ export function textOf(bytes: Uint8Array): string | null {
   }
 }
 
-/** The same JSON without the control characters that JSON allows in its strings, and that a terminal would obey. */
+/** The same JSON with the control characters escaped that JSON allows in strings and terminals would interpret. */
 export function plainJson(json: string): string {
   return json.replace(/[\u007f-\u009f]/g, (c) => `\\u00${c.charCodeAt(0).toString(16)}`);
 }

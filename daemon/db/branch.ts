@@ -71,13 +71,13 @@ export interface Rows {
   rows: Values[];
 }
 
-/** A state is in memory as a whole, and once more while it is written. */
+/** Limit of a state, which is in memory as a whole, and a second time while it is written. */
 const MAX_BYTES = 512 * 1024 ** 2;
 /** Approximate size of a row in addition to its texts. */
 const ROW_BYTES = 64;
-/** Rows of a step: up to 4 MiB. */
+/** Rows per step: up to 4 MiB. */
 const ROWS_AT_ONCE = 64;
-/** Time in which a commit inserts staged rows: the event loop waits for it. */
+/** Time limit for inserting staged rows in one commit, during which the event loop is blocked. */
 const STAGE_MS = 2;
 
 type Value = Values[number];

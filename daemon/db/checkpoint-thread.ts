@@ -1,6 +1,6 @@
 /**
- * The thread that writes the database's log into the database. It sleeps until a checkpoint is requested (CHECKPOINTS), and sends the number of
- * the request that is done, or the reason of a failure as text.
+ * The thread that checkpoints the log: writes it into the database file. It sleeps until a checkpoint is requested (CHECKPOINTS), then
+ * sends the number of the completed request, or the reason of a failure as text.
  */
 import { Database } from "bun:sqlite";
 import { fdatasyncSync, openSync } from "node:fs";
@@ -15,16 +15,16 @@ self.onmessage = ({ data: { places, file } }: MessageEvent<{ places: Int32Array;
   try {
     const database = new Database(file, { create: false, readwrite: true });
     database.run("PRAGMA busy_timeout = 5000");
-    // The log is synced before it is written into the file, and the file before the log restarts. So is the write that restarts it before
-    // others commit: a loss of power takes one commit at most.
+    // The log is synced before it is written into the file, and the file before the log restarts. The write that restarts the log is synced
+    // before other commits: a power loss loses at most one commit.
     database.run("PRAGMA synchronous = FULL");
     database.run("PRAGMA wal_autocheckpoint = 0");
     database.run(`PRAGMA journal_size_limit = ${LOG_BYTES}`);
-    // Never closed: that would release all locks that this process has of the file (POSIX, fcntl).
+    // Never closed: closing would release all locks of this process on the file (POSIX, fcntl).
     work(database, file, places, openSync(file, "r"));
     database.close();
   } catch (error) {
-    // Seen by the event loop before the message arrives.
+    // Visible to the event loop before the message arrives.
     Atomics.store(places, CHECKPOINTS.hasFailed, 1);
     postMessage(describeError(error));
   } finally {
@@ -34,7 +34,7 @@ self.onmessage = ({ data: { places, file } }: MessageEvent<{ places: Int32Array;
 };
 
 function work(database: Database, file: string, places: Int32Array, written: number): void {
-  // Waits for no reader or writer.
+  // Does not wait for readers or writers.
   const checkpoint = database.query<{ log: number; checkpointed: number }, []>("PRAGMA wal_checkpoint(PASSIVE)");
   for (let done = 0; ; ) {
     Atomics.wait(places, CHECKPOINTS.asked, done);
@@ -45,7 +45,7 @@ function work(database: Database, file: string, places: Int32Array, written: num
       const { log, checkpointed } = checkpoint.get() ?? { log: 0, checkpointed: -1 };
       isWhole = log > 0 && log === checkpointed;
     }, file);
-    // SQLite syncs only after the last page of the log. Of a sync that fails for space, too, pages may be lost.
+    // SQLite syncs only after the last page of the log. A sync that fails, even for lack of space, may have lost pages.
     fdatasyncSync(written);
     if (isWhole) unlessFull(() => restartLog(database), file);
     postMessage(done);
@@ -53,8 +53,9 @@ function work(database: Database, file: string, places: Int32Array, written: num
 }
 
 /**
- * The first write to a log that is written into the database restarts it, and within COMMIT SQLite syncs its header: at a busy disk that takes
- * seconds. Changes nothing. Throws SQLITE_BUSY if another connection writes: then that one restarts the log.
+ * Restarts a log that is fully written into the database, by a write that changes nothing: the first write to such a log restarts it, and
+ * SQLite syncs the log's header within COMMIT, which takes seconds on a busy disk. Throws SQLITE_BUSY if another connection writes: then
+ * that connection restarts the log.
  */
 function restartLog(database: Database): void {
   database.run("PRAGMA busy_timeout = 0");

@@ -10,11 +10,11 @@
 import { DiskFailure, unlessFull } from "../core/disk-failure.ts";
 import type { Connection } from "./client.ts";
 
-/** Memory that the event loop and the thread share. */
+/** Indexes of the memory shared by the event loop and the thread. */
 export const CHECKPOINTS = {
   /** Number of requests. */
   asked: 0,
-  /** 1: there are no more requests. */
+  /** 1: no further requests follow. */
   isOver: 1,
   /** 1: the thread has closed its connection. */
   hasEnded: 2,
@@ -22,29 +22,35 @@ export const CHECKPOINTS = {
   hasFailed: 3,
 } as const;
 
-/** A quarter of the length at which the log restarts: some milliseconds of the thread's, and two flushes of the disk. */
+/**
+ * Pages between two checkpoints: a quarter of the length at which the log restarts; takes the thread some milliseconds and two disk
+ * flushes.
+ */
 const PAGES = 1024;
-/** Length of a log that is to restart. */
+/** Length from which the log must restart. */
 const LONG_PAGES = 4_000;
-/** Most pages that a commit waits for: two milliseconds of work, and a flush. */
+/** Maximum number of pages that a commit waits for: two milliseconds of work, and a flush. */
 const FEW_PAGES = 256;
-/** Growth of the log between two commits that wait: a reader may keep it from restarting. */
+/** Growth of the log between two commits that wait: a reader may prevent its restart. */
 const RETRY_PAGES = 64;
-/** Time for the thread to end, which may be at a checkpoint. */
+/** Time for the thread to end; it may be in a checkpoint. */
 const END_MS = 5_000;
 
 export interface Checkpoints {
-  /** After each commit. A promise while the log is to restart: the next commit waits for it. */
+  /** Called after each commit. Returns a promise if the log must restart: the next commit waits for it. */
   committed(): Promise<void> | null;
-  /** Writes as many pages as it can. Never rejects. */
+  /** Checkpoints as many pages as possible. Never rejects. */
   run(): Promise<void>;
   /** Whether a failed checkpoint is ending the service. */
   hasFailed(): boolean;
-  /** Nothing of it is open any more. */
+  /** Ends the thread and closes its connection. */
   close(): void;
 }
 
-/** Of a database in WAL mode that has been written to, and the connection that writes. `onLost` is called with the first failure. */
+/**
+ * Checkpoints in a separate thread, for a database in WAL mode that has been written to; `connection` is its writer. `onLost` is called at
+ * the first failure.
+ */
 export function makeCheckpoints(
   file: string,
   connection: Pick<Connection, "log">,
@@ -100,14 +106,14 @@ export function makeCheckpoints(
     close: () => {
       Atomics.store(places, CHECKPOINTS.isOver, 1);
       request();
-      // Terminated before, it would keep its locks.
+      // A thread terminated earlier would keep its locks.
       Atomics.wait(places, CHECKPOINTS.hasEnded, 0, END_MS);
       thread.terminate();
     },
   };
 }
 
-/** Of a connection that no event loop with other work depends on. `committed` throws errors of SQLite. */
+/** Checkpoints on the connection itself, where no event loop with other work is blocked. `committed` throws errors of SQLite. */
 export function checkpointsWithin(connection: Pick<Connection, "log" | "step">): Checkpoints {
   const checkpoint = () => connection.step("PRAGMA wal_checkpoint(PASSIVE)");
   return {

@@ -15,14 +15,14 @@ export interface Connection {
   /** Path of the database. */
   file: string;
   queries: Queries;
-  /** Runs statements that return nothing: pragmas, migrations. */
+  /** Runs a statement without results: pragmas, migrations. */
   execute(sql: string): void;
-  /** Runs one such statement that comes again and again: it is read once. */
+  /** Runs a repeated statement without results; prepared once. */
   step(sql: string): void;
   isInTransaction(): boolean;
   /** The single value of a pragma. */
   pragma(name: string): unknown;
-  /** How many pages are in the log, and how many of them are written into the file; none once it is closed. */
+  /** Number of pages in the log, and number of those written into the file; 0 after close. */
   log(): { pages: number; written: number };
   close(): void;
 }
@@ -75,7 +75,7 @@ export function rawInsert<Table extends SQLiteTable>(
   return (row: Record<string, unknown>) => insert(columns.map(({ key, column }) => asStored(column, row[key] ?? null)));
 }
 
-/** As many rows go by one statement: fewer cost more each, more gain little. */
+/** Rows per INSERT statement: fewer cost more per row, more gain little. */
 const ROWS_TOGETHER = 16;
 
 /** Returns a function that inserts rows into a table, each by its values as they are stored, in the order of `columns`. */
@@ -101,7 +101,7 @@ function insertOf(table: SQLiteTable, columns: readonly string[], rows: number):
 const asStored = (column: Column, value: unknown) =>
   (value === null ? null : column.mapToDriverValue(value)) as Values[number];
 
-/** The same for a statement that returns rows. */
+/** Like `rawStatement`, for a statement that returns rows. */
 export function rawQuery<Row>(queries: Queries, sql: string): (values: Values) => Row[] {
   const statement = clientOf(queries).query<Row, Values>(sql);
   return (values) => statement.all(...values);
@@ -171,7 +171,7 @@ export function openConnection(file: string, { alone = true } = {}): Connection 
   if (auto_vacuum === 0) database.run("PRAGMA auto_vacuum = INCREMENTAL");
   for (const pragma of [
     "journal_mode = WAL",
-    // A last connection that is not alone would truncate the log.
+    // When a daemon also has the database open, the log must not be truncated by the last connection to close.
     `journal_size_limit = ${alone ? LOG_BYTES : -1}`,
     "synchronous = FULL",
     "foreign_keys = ON",
@@ -210,7 +210,7 @@ export function openConnection(file: string, { alone = true } = {}): Connection 
       isOpen = false;
       log.finalize();
       endStatements();
-      // On a full disk the log stays as it is; the next start reads it.
+      // On a full disk the log remains; the next start reads it.
       if (alone) unlessFull(() => void database.run("PRAGMA wal_checkpoint(TRUNCATE)"), file);
       database.close();
     },
@@ -218,8 +218,8 @@ export function openConnection(file: string, { alone = true } = {}): Connection 
 }
 
 /**
- * Of a connection that lives for one command; the function that it returns finalizes all statements prepared since. With any left, `close`
- * leaves the file open, and the runtime writes the log into it at the end of the process, with every writer locked out.
+ * Tracks the statements of a short-lived connection; the returned function finalizes those prepared since. If any remained, `close` would
+ * leave the file open, and the runtime would write the log into it at the end of the process, with all writers locked out.
  */
 function statementsOf(database: Database): () => void {
   const statements: { finalize(): void }[] = [];
@@ -235,8 +235,8 @@ function statementsOf(database: Database): () => void {
 }
 
 /**
- * Has `work` done by the only connection that there is to the database, which reads the whole log again: frames that another process has counted
- * as written into the file, too. Throws SQLITE_BUSY if another process has the database open for longer than `busyMs`.
+ * Runs `work` on the only connection to the database, which reads the whole log again, including frames that another process has counted as
+ * written into the file. Throws SQLITE_BUSY if another process has the database open for longer than `busyMs`.
  */
 export function withExclusive(file: string, busyMs: number, work: (connection: ExclusiveConnection) => void): void {
   const database = new Database(file, { create: false, readwrite: true });
@@ -251,7 +251,7 @@ export function withExclusive(file: string, busyMs: number, work: (connection: E
   keepsLog(true);
   try {
     database.query("SELECT count(*) FROM sqlite_schema").get();
-    // The exclusive lock comes with the first write.
+    // SQLite takes the exclusive lock at the first write.
     database.run("BEGIN IMMEDIATE");
     database.run("ROLLBACK");
   } catch (error) {
@@ -259,14 +259,15 @@ export function withExclusive(file: string, busyMs: number, work: (connection: E
     throw error;
   }
   work({ execute: (sql) => void database.run(sql), log: () => logOf(database.query<LogState, []>(LOG_STATE)) });
-  // If `work` throws it stays open, and keeps the log at the end of the process: another checkpoint may hide that the disk has failed.
+  // If `work` throws, the connection stays open, and the log is kept at the end of the process: another checkpoint could hide that the disk
+  // has failed.
   keepsLog(false);
   database.close();
 }
 
 export type ExclusiveConnection = Pick<Connection, "execute" | "log">;
 
-/** Result of SQLite's check of a file that no other process writes: `ok`, or a line of text. Changes nothing in it. */
+/** SQLite's quick check of a file that no other process writes: `ok`, or a line of text. Does not change the file. */
 export function quickCheck(file: string): string {
   const database = new Database(file, { readonly: true });
   try {
@@ -282,23 +283,23 @@ export function quickCheck(file: string): string {
 /** A read-only connection, in addition to one of this process that writes. */
 export interface Reading {
   queries: Queries;
-  /** Runs `work`, which must not await, in one transaction: all that it reads is of one moment. */
+  /** Runs `work`, which must not await, in one transaction: all reads see the same snapshot. */
   within<T>(work: () => T): T;
-  /** All that is read from now on is of this moment. */
+  /** Starts a snapshot that all later reads see. */
   hold(): void;
   close(): void;
 }
 
-/** A database file that never changes: without a log and without locks. */
+/** A database file that never changes, opened without log and locks. */
 export interface Unchanging {
   queries: Queries;
   close(): void;
 }
 
-/** Pages of such a file that stay in memory, in KiB: several of them are open together. */
+/** Page cache of an immutable file in KiB; several such files may be open. */
 const UNCHANGING_CACHE_KIB = 512;
 
-/** Name of the database that rows are copied from, while such a file is made. */
+/** Schema name of the source database while an immutable file is created. */
 export const COPIED_FROM = "service";
 
 /** Makes such a file with rows of another database. It is not synced, and a process that ends during it leaves a partial file. */
@@ -313,7 +314,7 @@ export function createUnchanging(file: string, from: string): Unchanging & Pick<
   return { queries, execute: (sql) => void database.run(sql), close: () => database.close() };
 }
 
-/** Throws if the file is missing, or is no database. */
+/** Opens an immutable file. Throws if the file is missing, or is not a database. */
 export function openUnchanging(file: string): Unchanging {
   const { SQLITE_OPEN_READONLY, SQLITE_OPEN_URI } = constants;
   const database = new Database(`${pathToFileURL(file)}?immutable=1`, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
@@ -336,13 +337,13 @@ export function openUnchanging(file: string): Unchanging {
   };
 }
 
-/** The directory of a connection's file. */
+/** Directory of the connection's database file. */
 export const directoryOf = (queries: Queries): string => dirname(clientOf(queries).filename);
 
-/** Time for a lock that readers and writers share only while a log is created or recovered. */
+/** Timeout for a lock that readers and writers take only while a log is created or recovered. */
 const READER_BUSY_MS = 1_000;
 
-/** Of a database that is migrated, and open already. Throws if its schema cannot be read. */
+/** Opens a read-only connection to a migrated database that is already open elsewhere. Throws if its schema cannot be read. */
 export function openReading(file: string): Reading {
   const database = new Database(file, { readonly: true, strict: true });
   database.run(`PRAGMA busy_timeout = ${READER_BUSY_MS}`);
@@ -363,7 +364,7 @@ export function openReading(file: string): Reading {
     },
     hold: () => {
       database.query("BEGIN").run();
-      // The moment is that of the first read.
+      // The first read determines the snapshot.
       database.query("SELECT 1 FROM sqlite_schema").get();
     },
     close: () => {

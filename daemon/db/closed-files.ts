@@ -9,12 +9,12 @@ const MAX_OPEN = 32;
 /** A removed file takes space for as long as it is open, and a replaced one is not seen. */
 const OPEN_MS = 30_000;
 
-/** A file that is missing, or is no database. */
+/** Thrown for a file that is missing, or is not a database. */
 class LostFile extends Error {
   override name = "LostFile";
 }
 
-/** Whether a read has failed because a file is missing or damaged. */
+/** Whether a read failed because a file is missing or damaged. */
 export function isLost(error: unknown): boolean {
   return causesOf(error).some((cause) => cause instanceof LostFile || errnoOf(cause)?.startsWith("SQLITE_CORRUPT"));
 }
@@ -52,7 +52,7 @@ class ClosedFiles {
     try {
       return openUnchanging(file);
     } catch (error) {
-      // Without memory, for example, it is not lost.
+      // Other errors, such as lack of memory, do not mean that the file is lost.
       if (!/^SQLITE_(CANTOPEN|NOTADB|CORRUPT)/.test(errnoOf(error) ?? "")) throw error;
       throw new LostFile(`failed to open ${path}: ${describeError(error)}`, { cause: error });
     }
@@ -78,7 +78,7 @@ class ClosedFiles {
 
 const filesOf = preparedBy((queries) => new ClosedFiles(directoryOf(queries)));
 
-/** The file by its path from the directory of the connection's own; good for the present step only. Throws LostFile. */
+/** Opens a file by its path relative to the directory of the connection's database; valid for the current step only. Throws LostFile. */
 export function closedFile(queries: Queries, path: string): Queries {
   return filesOf(queries).get(path);
 }

@@ -1,4 +1,7 @@
-/** Copies of the database: a hold on the log while file and log are copied, the check of a copy, and its migration before it replaces the database. */
+/**
+ * Copies of the database: a hold on the log while file and log are copied, the verification of a copy, and its migration before it replaces
+ * the database.
+ */
 import { existsSync, statSync } from "node:fs";
 import { openConnection, type Queries, quickCheck, rawQuery } from "./client.ts";
 import { lengthOf } from "./log-frames.ts";
@@ -6,7 +9,7 @@ import { latestVersion, migrate, whyUnknown } from "./migrate.ts";
 import { type Database, makeDatabase } from "./transact.ts";
 
 export interface HeldLog {
-  /** Length of the log now, with the newest commit. */
+  /** Current length of the log, including the newest commit. */
   bytes(): number;
   release(): void;
 }
@@ -29,7 +32,7 @@ export function holdLog(file: string): HeldLog {
   };
 }
 
-/** Writes the log of a copy into it. */
+/** Writes a copy's log into the copy's file. */
 export function completeCopy(copy: string): void {
   openConnection(copy).close();
   requireNoLog(copy);
@@ -41,13 +44,13 @@ export function checkCopy(copy: string): void {
   if (found !== "ok") throw new DamagedCopy(`The copy of the database is damaged: ${found.slice(0, 200)}.`);
 }
 
-/** A connection leaves it on a full disk. */
+/** Throws if the copy has a log: closing a connection leaves it on a full disk. */
 function requireNoLog(copy: string): void {
   if ((statSync(`${copy}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0) return;
   throw new Error("the copy of the database could not be completed: is the disk full?");
 }
 
-/** A backup with it is invalid. */
+/** Makes a backup that contains the copy invalid. */
 export class DamagedCopy extends Error {
   override name = "DamagedCopy";
 }
@@ -62,7 +65,7 @@ export function readDatabase<T>(file: string, work: (queries: Queries) => T): T 
   }
 }
 
-/** Migrates a copy, and does the work that must come before a daemon starts on it. The file alone has all of it then. */
+/** Migrates a copy, and runs the work required before a daemon starts on it. Afterwards all changes are in the file, without a log. */
 export async function changeCopy<T>(copy: string, work: (database: Database) => Promise<T>): Promise<T> {
   const connection = openConnection(copy);
   try {
@@ -95,7 +98,7 @@ export function wouldMigrate(file: string): boolean {
   }
 }
 
-/** Why a copy cannot take the database's place, in a sentence; null when it can. */
+/** Reason for which a copy cannot replace the database, as a sentence; null if it can. */
 export function whyUnusable(copy: string): string | null {
   const connection = openConnection(copy);
   try {

@@ -1,11 +1,11 @@
 /**
- * Fills: rewrites of tables that a new version of the schema needs, made in pieces while the service answers.
+ * Fills: background rewrites of tables for a new schema version, in pieces while the service answers.
  *
  *   release N      expand      a migration adds columns or tables, and names the fill; the code writes old and new, and reads old
- *                  fill        rows are rewritten in the order of their key; each commit has the last key, so that an interrupted fill continues
- *   release N + 1  contract    a migration that needs the fill (`after`) drops the old; the code reads new
+ *                  fill        rows are rewritten in key order; each commit stores the last key, so that an interrupted fill continues
+ *   release N + 1  contract    a migration that requires the fill (`after`) drops the old; the code reads new
  *
- * A fill that is not over when a migration needs it, as when a release is skipped, is finished before the service answers.
+ * A fill that is incomplete when a migration requires it, for example because a release is skipped, is finished before the service answers.
  */
 import { sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { monotonicMs } from "../core/clock.ts";
@@ -28,18 +28,18 @@ export const fills = sqliteTable("fills", { name: text().primaryKey(), last_key:
 export interface Fill {
   name: string;
   table: string;
-  /** Columns of the primary key, of numbers and texts, or `rowid`. */
+  /** Columns of the primary key (numbers and texts), or `rowid`. */
   key: readonly string[];
-  /** A statement with the condition `$piece`, which chooses rows of the table. A row may already be as the statement makes it. */
+  /** A statement with the condition `$piece`, which selects rows of the table. Must be idempotent: rows may already be rewritten. */
   change: string;
 }
 
-/** Time of the rows of one piece. */
+/** Target duration of one piece. */
 const PIECE_MS = 3;
 const FIRST_ROWS = 16;
-/** With more a commit would write too many pages. */
+/** A commit with more rows would write too many pages. */
 const MAX_ROWS = 500;
-/** Rows of a piece without a waiting caller. */
+/** Rows per piece if no caller waits. */
 const ROWS_ALONE = 10_000;
 
 /** Starts a fill. Within the transaction of its migration. */
@@ -47,7 +47,7 @@ export function beginFill({ execute }: Pick<Connection, "execute">, { name }: Fi
   execute(`INSERT INTO fills (name) VALUES ('${name}')`);
 }
 
-/** Rewrites the next rows; returns whether the fill is over. Within a transaction. */
+/** Rewrites the next rows; returns whether the fill is complete. Within a transaction. */
 function fillPiece(queries: Queries, { name, table, key, change }: Fill, rows: number): boolean {
   const [state] = rawQuery<{ last_key: string | null }>(queries, "SELECT last_key FROM fills WHERE name = ?")([name]);
   if (!state) return true;
@@ -67,7 +67,7 @@ function fillPiece(queries: Queries, { name, table, key, change }: Fill, rows: n
   return end === undefined;
 }
 
-/** Continues all fills that are not over, one after another, until they are or the signal is aborted. Throws errors of commits. */
+/** Continues all incomplete fills, one after another, until they are complete or the signal is aborted. Throws errors of commits. */
 export async function runFills(database: Database, all: readonly Fill[], signal: AbortSignal): Promise<void> {
   const left = new Set(
     rawQuery<{ name: string }>(database.queries, "SELECT name FROM fills")([]).map(({ name }) => name),

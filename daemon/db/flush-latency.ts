@@ -6,7 +6,7 @@ import { monotonicMs } from "../core/clock.ts";
 
 /** Time of the event loop that a flush may take, and its maximum wait. */
 export const QUICK_MS = 2;
-/** How many flushes in a row must have been quick. */
+/** Number of consecutive flushes that must have been quick. */
 const ROW = 8;
 const FIRST_WHILE_MS = 1000;
 const LONGEST_WHILE_MS = 60_000;

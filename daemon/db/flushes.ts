@@ -2,13 +2,13 @@
 export const FLUSHES = {
   /** Number of requested flushes. */
   asked: 0,
-  /** Up to which one everything is on disk. */
+  /** Number of the last completed flush. */
   done: 1,
-  /** How long that took, in microseconds. */
+  /** Duration of that flush in microseconds. */
   took: 2,
-  /** 1: the event loop wants a message after the next. */
+  /** 1: the event loop requests a message after the next flush. */
   isAwaited: 3,
-  /** 1: there will be no more. */
+  /** 1: no further flushes follow. */
   isOver: 4,
 } as const;
 

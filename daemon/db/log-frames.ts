@@ -11,7 +11,7 @@ const PAGE_SIZE_AT = 8;
 const SALTS_AT = 16;
 const FRAME_SALTS_AT = 8;
 const SALTS_BYTES = 8;
-/** Size of the database after a commit; 0 in all frames but the last of a transaction. */
+/** Offset of the database size after a commit; 0 in all frames except the last of a transaction. */
 const COMMIT_AT = 4;
 
 /** Length of a log with this number of frames. */
@@ -23,7 +23,7 @@ export interface Discarded {
   commits: number;
 }
 
-/** `log` is the descriptor of a log of which recovery has kept this number of frames. */
+/** `log`: descriptor of a log of which recovery has kept `kept` frames. */
 export function discardedFrames(log: number, kept: number): Discarded {
   const found = { frames: 0, commits: 0 };
   const { size } = fstatSync(log);

@@ -18,8 +18,8 @@ import { type Discarded, discardedFrames } from "./log-frames.ts";
 
 export interface LogSync {
   /**
-   * Null once all that was written to the log before is on disk; else that, when it is. Should it fail, that never settles, and the process ends.
-   * The event loop waits for none that is not urgent; urgent if absent.
+   * Null if all earlier writes to the log are on disk; otherwise a promise that resolves when they are. If the flush fails, the promise
+   * never settles, and the process ends. `isUrgent` false: the event loop does not wait for the flush; default true.
    */
   sync(isUrgent?: boolean): Promise<void> | null;
   close(): void;
@@ -35,7 +35,7 @@ export function makeLogSync(
   trust = new FlushLatency(),
 ): LogSync {
   const log = openSync(`${database}-wal`, "r");
-  // The log itself may be new.
+  // Makes the log's directory entry durable: the log may be new.
   syncDirectory(dirname(database));
   const flushes = makeFlushes();
   const waiting: { asked: number; settle(): void }[] = [];
@@ -47,7 +47,7 @@ export function makeLogSync(
   };
   const thread = new Worker(new URL("./sync-thread.ts", import.meta.url).href);
   thread.postMessage({ flushes, log });
-  // They are counted in 32 bits, around and around.
+  // The counters are 32-bit and wrap around.
   const isDone = (asked: number) => ((Atomics.load(flushes, FLUSHES.done) - asked) | 0) >= 0;
   const settle = () => {
     for (let first = waiting[0]; first && isDone(first.asked); first = waiting[0]) {
@@ -58,7 +58,7 @@ export function makeLogSync(
     }
     if (waiting.length === 0) return;
     Atomics.store(flushes, FLUSHES.isAwaited, 1);
-    // It may have been done before that was seen.
+    // The flush may have completed before the thread saw the request.
     if (isDone(waiting[0]?.asked ?? 0)) settle();
   };
   thread.onmessage = ({ data: failure }: MessageEvent<string | null>) => {
@@ -105,20 +105,20 @@ export function makeOwnLogSync(database: string): LogSync {
   };
 }
 
-/** Time for the commands of operators that have the database open. */
+/** Time to wait for operator commands that have the database open. */
 const ALONE_MS = 2_000;
 const ALONE_AFTER_FAILURE_MS = 10_000;
 
 interface WholeLogOptions {
-  /** Whether the daemon before this one ended for a failure of the disk. */
+  /** Whether the previous daemon ended because of a disk failure. */
   afterFailure: boolean;
-  /** Time to wait for others that have the database open. */
+  /** Time to wait for other processes that have the database open. */
   aloneMs?: number;
 }
 
 /**
- * At the start of a daemon: writes the log of the daemon before it into the database, all of it. Pages that count as written may have been lost
- * in a failed sync, as long as the log has not restarted. How much of it is written is in memory that processes share, so no other
+ * At the start of a daemon: writes the whole log of the previous daemon into the database. Pages that count as written may have been lost
+ * in a failed sync, as long as the log has not restarted. The count of written pages is in memory shared by processes, so no other process
  * may have the database open; after an ordinary end the log may stay. Returns the frames that recovery has discarded. Throws DiskFailure.
  */
 export function writeWholeLog(

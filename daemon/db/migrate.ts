@@ -24,40 +24,43 @@ import usage from "./schema/usage.sql" with { type: "text" };
 import users from "./schema/users.sql" with { type: "text" };
 import webhooks from "./schema/webhooks.sql" with { type: "text" };
 
-/** Schema of a new database. A table that is referenced comes before those that reference it. */
+/** Schema of a new database. Referenced tables precede the tables that reference them. */
 const INITIAL = [
   ...[orgs, keys, users, oauth, mail, billing, usage, rooms, sandboxes, snapshots, templates, ssh, ports, egress],
   ...[fabric, auditRecords, audit, idempotency, webhooks, cluster, fills],
 ].join("\n");
 
-/** A step of the schema, in one transaction. The service answers only after it, so it rewrites no table (test/house/migrations.test.ts). */
+/**
+ * A step of the schema, in one transaction. The service answers only after it, so it must not rewrite tables
+ * (test/house/migrations.test.ts).
+ */
 export interface Migration {
   sql: string;
   /** Rewrites that it starts. */
   fills?: readonly Fill[];
-  /** Names of earlier fills that are over before it. */
+  /** Names of earlier fills that must be complete before it. */
   after?: readonly string[];
 }
 
-/** The initial schema, then each later migration; they run in this order. */
+/** The initial schema and all later migrations, in order of execution. */
 export const MIGRATIONS: readonly Migration[] = [{ sql: INITIAL }];
 
-/** Time until the service manager gets the next message of a start that takes longer: the shortest, and for each MiB that a step may read. */
+/** Extension of the service manager's start timeout: the minimum, and per MiB that a step may read. */
 const LONGER_MS = 60_000;
 const LONGER_MS_A_MIB = 100;
 const MIB = 1024 ** 2;
 
 export const fillsOf = (migrations: readonly Migration[]): Fill[] => migrations.flatMap(({ fills = [] }) => fills);
 
-/** Version of the initial schema; each migration adds 1. Lower ones were in use before the first release. */
+/** Version of the initial schema; each migration adds 1. Lower versions were used before the first release. */
 export const INITIAL_VERSION = 100;
 
-/** user_version of a database with all migrations. */
+/** user_version of a fully migrated database. */
 export function latestVersion(migrations = MIGRATIONS): number {
   return INITIAL_VERSION + migrations.length - 1;
 }
 
-/** Predicate about a database of this user_version that cannot be used: "is from …"; null: it is empty, or can be migrated. */
+/** Reason for which a database of this user_version cannot be used, as a predicate: "is from …"; null if it is empty or can be migrated. */
 export function whyUnknown(version: number, migrations = MIGRATIONS): string | null {
   const latest = latestVersion(migrations);
   if (version > latest) return `is from a newer roomd: it has schema ${version}, and this roomd knows up to ${latest}`;
@@ -67,14 +70,14 @@ export function whyUnknown(version: number, migrations = MIGRATIONS): string | n
 }
 
 interface Migrating {
-  /** May throw if another process must not find the database changed. */
+  /** Called before the first change; may throw to prevent it while another process uses the database. */
   beforeChange?: (() => void) | undefined;
   /** Called periodically during a long migration; the next call is due within `ms`. */
   extendStart?: ((ms: number) => void) | undefined;
   migrations?: readonly Migration[];
 }
 
-/** Migrates the database to the latest version. Throws for a database of a newer roomd and of one before the first release. */
+/** Migrates the database to the latest version. Throws for databases of a newer roomd or from before the first release. */
 export function migrate(
   connection: Connection,
   { beforeChange, extendStart = () => {}, migrations = MIGRATIONS }: Migrating = {},
@@ -119,7 +122,7 @@ function fillsNeeded({ after = [] }: Migration, migrations: readonly Migration[]
   });
 }
 
-/** Calls `work` at most four times in the time until the next message is due. */
+/** Throttles `work` to four calls per extension of the start timeout. */
 function sparsely(work: () => void): () => void {
   let dueAt = 0;
   return () => {

@@ -11,15 +11,15 @@ import { describeError, ServiceError } from "../core/service-error.ts";
 import { noteOthersWrites, type Queries, rawQuery, rawStatement, rawValues } from "./client.ts";
 import { trialOf } from "./dry-run.ts";
 
-/** A row as it is to be, in JSON by column; null: there is none. */
+/** The target state of a row, as JSON by column; null: deleted. */
 export interface SharedRow {
   tbl: string;
-  /** The values of its primary key, in JSON. */
+  /** Values of the primary key, in JSON. */
   key: string;
   row: string | null;
 }
 
-/** A row that its table refuses, and why. */
+/** A row that its table rejects, with the reason. */
 export interface UnfitRow extends SharedRow {
   reason: string;
 }
@@ -28,7 +28,7 @@ export interface UnfitRow extends SharedRow {
 export interface SharedTable {
   name: string;
   but?: { column: string; is: string };
-  /** Its rows grant access: if a row does not fit, its former version is removed. */
+  /** The table's rows grant access: if a new version of a row does not fit, the old version is removed. */
   grantsAccess?: boolean;
 }
 
@@ -40,17 +40,17 @@ interface Table {
   name: string;
   columns: readonly string[];
   keys: readonly string[];
-  /** Which of its rows are shared. */
+  /** SQL condition that selects the shared rows. */
   which: string;
   grantsAccess: boolean;
-  /** Keys after one, or the first of all after the empty text. */
+  /** The next keys after `key`; the first keys for an empty `key`. */
   keysAfter(key: string, most: number): string[];
-  /** The row of a key, in JSON. */
+  /** The row with this key, in JSON. */
   read(key: string): string | null;
   remove(key: string): void;
 }
 
-/** Rows that wait for others of the same call, such as a key for its organization, fit in one of the next passes. */
+/** Rows that depend on others of the same call, such as a key on its organization, fit in a later pass. */
 const MAX_PASSES = 4;
 const EVENTS = ["INSERT", "UPDATE", "DELETE"] as const;
 /** Message of a trigger if a shared row is changed past the directory. */
@@ -65,7 +65,7 @@ export class SharedRows {
   readonly #written: () => { all: number; shared: number };
   readonly #inserts = new Map<string, (values: [string]) => void>();
 
-  /** From here on the tables are closed on this connection. Outside of a transaction. */
+  /** Prevents direct changes of the tables on this connection. Outside of a transaction. */
   constructor(queries: Queries, tables: readonly SharedTable[]) {
     this.#queries = queries;
     const run = (sql: string) => rawStatement(queries, sql)([]);
@@ -133,17 +133,17 @@ export class SharedRows {
     return unfit;
   }
 
-  /** A row as it is here; null: there is none. */
+  /** A row of this host; null: none. */
   read({ tbl, key }: Pick<SharedRow, "tbl" | "key">): string | null {
     return this.#tables.get(tbl)?.read(key) ?? null;
   }
 
-  /** The shared tables; referenced tables come first. */
+  /** Names of the shared tables; referenced tables come first. */
   get names(): string[] {
     return [...this.#tables.keys()];
   }
 
-  /** The next keys of a table's rows, in their order. */
+  /** The next keys of a table, in order. */
   keysAfter(tbl: string, after: string, most: number): string[] {
     return this.#table(tbl).keysAfter(after, most);
   }
@@ -157,7 +157,7 @@ export class SharedRows {
     });
   }
 
-  /** Null if it fits. A statement that fails changes nothing. */
+  /** Returns null if the row fits. A failed statement changes nothing. */
   #put({ tbl, key, row }: SharedRow): UnfitRow | null {
     const table = this.#table(tbl);
     try {
@@ -170,7 +170,10 @@ export class SharedRows {
     }
   }
 
-  /** Rows that have each other's names: all are removed, and inserted again. References to them hold: their keys stay. */
+  /**
+   * Handles rows that exchange unique names: removes all of them, then inserts them again. References remain valid, since the keys are
+   * unchanged.
+   */
   #trade(unfit: UnfitRow[]): UnfitRow[] {
     const isTrading = ({ tbl, key, row, reason }: UnfitRow) =>
       row !== null && reason.includes("UNIQUE constraint") && this.#table(tbl).read(key) !== null;
@@ -246,7 +249,7 @@ export class SharedRows {
     const said = JSON.parse(row) as Record<string, unknown>;
     const both = columns.filter((column) => column in said);
     const updated = both.filter((column) => !keys.includes(column)).map((column) => `${column} = excluded.${column}`);
-    // Without the condition ON would belong to a join.
+    // Without WHERE, SQLite would parse ON as part of a join.
     const statement = `INSERT INTO main.${name} (${both.join(", ")}) SELECT ${both.map((column) => `json_extract(?1, '$.${column}')`).join(", ")} WHERE true
       ON CONFLICT (${keys.join(", ")}) DO ${updated.length > 0 ? `UPDATE SET ${updated.join(", ")}` : "NOTHING"}`;
     const insert = this.#inserts.get(statement) ?? rawStatement(this.#queries, statement);
@@ -255,7 +258,7 @@ export class SharedRows {
   }
 }
 
-/** No text of PostgreSQL has U+0000. Throws validation_failed. */
+/** PostgreSQL texts cannot contain U+0000. Throws validation_failed. */
 function requireText(row: SharedRow): SharedRow {
   if (!row.row?.includes("\\u0000")) return row;
   throw new ServiceError("validation_failed", { detail: "A name or another text has the character U+0000." });

@@ -1,6 +1,6 @@
 /**
- * Space that the database gives back to the disk. Deleted rows leave free pages inside the file; they are moved to its end and cut off some at a
- * time, so that others' commits come in between.
+ * Returns free space of the database file to the file system. Deleted rows leave free pages inside the file; they are moved to its end and
+ * truncated in steps, so that other commits can run in between.
  */
 import { statSync } from "node:fs";
 import { rawQuery } from "./client.ts";
@@ -9,9 +9,9 @@ import type { Database } from "./transact.ts";
 /** Free pages that stay for later writes: the larger of this number and this share of the file. */
 const KEPT_PAGES = 512;
 const KEPT_SHARE = 1 / 32;
-/** Pages of one commit: a millisecond or two. */
+/** Pages per commit: one or two milliseconds. */
 const PAGES_AT_ONCE = 64;
-/** `PRAGMA auto_vacuum` of a file that can be shrunk. */
+/** `PRAGMA auto_vacuum` value of a file that can be shrunk. */
 const INCREMENTAL = 2;
 
 /**

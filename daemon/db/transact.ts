@@ -21,13 +21,13 @@ import { type Connection, noteOthersWrites, openReading, type Queries } from "./
 import { type Rehearsed, tried } from "./dry-run.ts";
 import type { LogSync } from "./log-sync.ts";
 
-/** How long a commit waits at most for others to be part of it, while each turn of the event loop brings more. */
+/** Maximum time for which a commit waits for further writes, while each turn of the event loop adds more. */
 const GATHER_MS = 2;
-/** Time of the writes of one commit; the last may exceed it. The event loop waits for a commit. */
+/** Time limit for the writes of one commit, which the last may exceed. A commit blocks the event loop. */
 const WRITE_MS = 4;
-/** Time in which the callers of a commit's writes continue in one turn. */
+/** Time in which the callers of a commit's writes continue within one turn. */
 const SETTLE_MS = 4;
-/** Time that another process may write, as a command of the operator does. */
+/** Time to wait for another process that writes, such as an operator command. */
 const BUSY_MS = 5_000;
 const MAX_BUSY_PAUSE_MS = 20;
 
@@ -36,9 +36,9 @@ interface Write {
   work(queries: Queries): unknown;
   vital: boolean;
   isEarly: boolean;
-  /** The record of calls that only read. */
+  /** Whether the write only adds audit records of read-only calls. */
   isOfReads: boolean;
-  /** Run right after it, in the same commit. */
+  /** Writes that run directly after this one, in the same commit. */
   followers: readonly Write[];
   resolve(value: unknown): void;
   reject(error: unknown): void;
@@ -55,8 +55,8 @@ export interface Database {
    */
   commit<T>(work: (queries: Queries) => T, vital?: boolean): Promise<T>;
   /**
-   * The same for a write without a waiting caller that is not vital: in the next commit, or after `ms`; with 0 ms it causes the next commit.
-   * `isOfReads`: it adds the records of calls that only read, and nothing else.
+   * Like `commit`, for a write that no caller waits for and that is not vital: runs in the next commit, or after `ms`; with 0 ms it
+   * triggers the next commit. `isOfReads`: the write only adds audit records of read-only calls.
    */
   commitWithin<T>(ms: number, work: (queries: Queries) => T, isOfReads?: boolean): Promise<T>;
   /**
@@ -73,11 +73,11 @@ export interface Database {
    * the data read are on disk.
    */
   snapshot<T>(read: (queries: Queries) => Promise<T>): Promise<T>;
-  /** Writes the log into the file, as far as readers and writers allow. Resolves once that was tried. */
+  /** Checkpoints the log as far as readers and writers allow. Resolves after the attempt. */
   checkpoint(): Promise<void>;
-  /** Resolves once all that can be read is on disk; null if it is. Data read before that may be lost in a power cut. */
+  /** Resolves once all readable data is on disk; null if it is. Data read earlier may be lost in a power cut. */
   unflushed(): Promise<void> | null;
-  /** The same without the records of calls that only read: for data that has none of them. */
+  /** Like `unflushed`, without audit records of read-only calls: for data that contains none. */
   unflushedChanges(): Promise<void> | null;
   /** Calls `listener` with the flush time after each commit, before its callers continue. */
   onCommit(listener: (flushMs: number) => void): void;
@@ -126,7 +126,7 @@ export function makeDatabase(
   const listeners: ((flushMs: number) => void)[] = [];
   const lastWrites: ((queries: Queries) => void)[] = [];
   const memory = new UndoLog();
-  /** The commit to come, or under way, and the one after it. */
+  /** The next commit or the one in progress, and the commit after it. */
   let flushing: Promise<void> | null = null;
   let following: Promise<void> | null = null;
   let isUnderWay = false;
@@ -155,7 +155,7 @@ export function makeDatabase(
     }
   };
 
-  /** Never settles: no answer may follow. */
+  /** Reports the disk failure. Never settles: no answer may follow. */
   const lose = (error: unknown): Promise<never> => {
     onLost?.(new DiskFailure(`failed to write the database: ${describeError(error)}`, { cause: error }));
     return new Promise<never>(() => {});
@@ -171,11 +171,11 @@ export function makeDatabase(
   const flush = async () => {
     const isSeparate = separate.length > 0 && !(wasSeparate && isAnyWaiting());
     wasSeparate = isSeparate;
-    // Records of reads come first in each commit: a chain has its records in the order of their time.
+    // Records of reads come first in each commit, so that a chain's records are in order of time.
     const next = isSeparate ? () => early.shift() ?? separate.shift() : nextOfMany;
     stopTimer(timer);
     timer = null;
-    /** The writes of this commit so far; on a full disk the same ones are retried. */
+    /** Writes of this commit so far; on a full disk the same writes are retried. */
     const batch: Write[] = [];
     for (;;) {
       const outcomes: (() => void)[] = [];
@@ -186,7 +186,7 @@ export function makeDatabase(
         memory.open();
         const until = monotonicMs() + WRITE_MS;
         for (const write of batch) outcomes.push(attempt(connection, memory, write));
-        // Writes that these writes queue are part of the next commit.
+        // Writes queued by these writes are part of the next commit.
         let left = isSeparate ? (batch.length === 0 ? early.length + 1 : 0) : early.length + waitingCount;
         for (
           let write = left > 0 ? next() : undefined;
@@ -333,7 +333,7 @@ export function makeDatabase(
         if (connection.isInTransaction()) connection.step("ROLLBACK");
         memory.backTo(0);
         memory.close();
-        // A work may have had rows remembered as it had tried them.
+        // A dry run may have cached rows that were rolled back.
         noteOthersWrites(connection.queries);
       }
     },
@@ -375,12 +375,14 @@ export function makeDatabase(
   };
 }
 
-/** Settles the writes of a commit. Their callers continue in the same turn, so after a while the others follow in the next. */
+/**
+ * Settles the writes of a commit. Their callers continue in the same turn; after a time limit, the remaining ones follow in the next turn.
+ */
 async function settleAll(outcomes: readonly (() => void)[]): Promise<void> {
   let until = monotonicMs() + SETTLE_MS;
   for (const settle of outcomes) {
     settle();
-    // Its caller continues before this does.
+    // The caller continues before this loop does.
     await null;
     if (monotonicMs() < until) continue;
     await nextTurn();
@@ -424,7 +426,7 @@ function attempt(connection: Connection, memory: UndoLog, write: Write): () => v
     connection.step("RELEASE one");
     return () => write.resolve(value);
   } catch (error) {
-    // A full or failed disk ends the whole transaction, savepoints and all: then no write of the batch is kept.
+    // A full or failed disk ends the whole transaction, including savepoints: no write of the batch is kept.
     if (isDiskFull(error) || isDiskFailure(error)) throw error;
     memory.backTo(mark);
     connection.step("ROLLBACK TO one");
@@ -458,7 +460,7 @@ function asServiceError(error: unknown): unknown {
   return isDiskFull(error) ? new ServiceError("disk_full", { cause: error }) : error;
 }
 
-/** Whether an insert failed because of a unique index on this column (`table.column`). */
+/** Whether an insert violated a unique index on this column (`table.column`). */
 export function violatesUnique(error: unknown, column: string): boolean {
   return causesOf(error).some(
     ({ message }) => message.includes("UNIQUE constraint failed") && message.includes(column),

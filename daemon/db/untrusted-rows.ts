@@ -56,7 +56,7 @@ const rows = Type.Object(
   { additionalProperties: false },
 );
 
-/** Columns of a row by their names. */
+/** Values of a row by column name. */
 export type NamedCells = Record<string, Cell>;
 
 /**

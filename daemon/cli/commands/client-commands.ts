@@ -1,4 +1,4 @@
-/** The commands that are clients of a service, by the headings of `roomd --help`. */
+/** Commands that are clients of a service, by the headings of `roomd --help`. */
 import type { Command } from "commander";
 import { COMMIT, VERSION } from "../../../shared/version.ts";
 import { commandGroup } from "../kit/command.ts";
@@ -68,7 +68,7 @@ const ABOUT = {
   ],
 };
 
-/** `setStatus` receives the exit status of outcomes that are no errors. */
+/** `setStatus` receives the exit status of outcomes that are not errors. */
 export function clientCommands(setStatus: (status: number) => void): Record<string, Command[]> {
   return {
     "Rooms and sandboxes:": [
@@ -131,7 +131,7 @@ export function clientCommands(setStatus: (status: number) => void): Record<stri
   };
 }
 
-/** The program with its commands, by their headings. */
+/** The root command with the given commands, grouped by heading. */
 export function rootCommand(groups: Record<string, Command[]>): Command {
   const program = commandGroup("roomd", ABOUT).version(
     `roomd ${VERSION} (${COMMIT})`,

@@ -1,6 +1,6 @@
 /**
- * The names that complete an argument (rooms, agents, executions, checkpoints and the like), from the service. The scripts of
- * `roomd completion` run it with the words of the line. It prints nothing if the service does not answer in time.
+ * Completion of arguments with names from the service: rooms, agents, executions, checkpoints and others. The scripts of `roomd completion`
+ * run this command with the words of the command line. It prints nothing if the service does not answer in time.
  */
 import { type Argument, Command } from "commander";
 import { barrierList } from "../../../shared/api/barriers.ts";
@@ -18,18 +18,18 @@ import { print } from "../kit/output.ts";
 import { silence } from "../kit/progress.ts";
 
 export const NAMES_COMMAND = "complete-names";
-/** How long a person waits after the tab key. */
+/** Time that a user waits after pressing Tab. */
 const DEADLINE_MS = 1500;
 const MAX_NAMES = 200;
-/** Shells get no other names: none of these characters means anything to them. */
+/** Names passed to shells: only characters without a special meaning in any shell. */
 const SAFE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}(?:\/[A-Za-z0-9][A-Za-z0-9._-]{0,127})?(?:\/|:\/)?$/;
 
-/** The values of the arguments before the one at the cursor, by the names of those arguments. */
+/** Values of the arguments before the cursor, by argument name. */
 type Before = Record<string, string>;
 
 const LIMIT = { limit: MAX_NAMES };
 
-/** Names for an argument, by its own name. */
+/** Sources of completions, by argument name. */
 const SOURCES: Record<string, (before: Before, current: string) => Promise<string[]>> = {
   room: rooms,
   "room-or-file": rooms,
@@ -68,7 +68,7 @@ const SOURCES: Record<string, (before: Before, current: string) => Promise<strin
   dst: (_, current) => places(current, [":/", "/"], [":/"]),
 };
 
-/** Commands with an argument of this name that names a new object. */
+/** Commands with an argument that names an object to be created: nothing is completed for it. */
 const NEW: Record<string, string> = {
   "room create": "room",
   "sandbox create": "agent",
@@ -96,7 +96,7 @@ export function completionNamesCommand(): Command {
   });
 }
 
-/** bash makes three words of `build-42:/src` and of `--state=active`. */
+/** Rejoins words that bash splits at `:` and `=`, such as `build-42:/src` and `--state=active`. */
 function joined(words: readonly string[]): string[] {
   const whole: string[] = [];
   let isOpen = false;
@@ -109,7 +109,7 @@ function joined(words: readonly string[]): string[] {
   return whole;
 }
 
-/** The names that complete the last word of a line. Throws CliError. */
+/** Completions of the last word of a command line. Throws CliError. */
 export async function namesFor(program: Command, line: readonly string[]): Promise<string[]> {
   const words = joined(line);
   const current = words.at(-1) ?? "";
@@ -130,7 +130,7 @@ export async function namesFor(program: Command, line: readonly string[]): Promi
   return names.filter((name) => SAFE.test(name) && name.startsWith(current) && !given.includes(name));
 }
 
-/** The words of a command after the program's name. */
+/** The words of a command, without the program's name. */
 function pathOf(at: Command): string {
   return at.parent ? [pathOf(at.parent), at.name()].filter(Boolean).join(" ") : "";
 }
@@ -147,7 +147,7 @@ async function agents(before: Before): Promise<string[]> {
 
 const sandboxOf = ({ room = "", agent = "" }: Before) => ({ room_id: room, sandbox: agent });
 
-/** `ROOM` with these ends, or after a slash `ROOM/AGENT` with those. */
+/** Completions `ROOM` with each suffix of `ends`; after a slash, `ROOM/AGENT` with each suffix of `agentEnds`. */
 async function places(current: string, ends: readonly string[], agentEnds: readonly string[]): Promise<string[]> {
   if (current.includes(":")) return [];
   const slash = current.indexOf("/");

@@ -17,7 +17,7 @@ interface CompletedOption {
 }
 
 export interface CompletedCommand {
-  /** Its name with those above it: `room create`; "" is the program itself. */
+  /** Names of the command's ancestors and its own: `room create`; "" is the program itself. */
   words: string;
   commands: { word: string; about: string }[];
   options: CompletedOption[];
@@ -44,7 +44,7 @@ function* closedOptions(commands: readonly CompletedCommand[]): Generator<{ patt
   }
 }
 
-/** Options with a value of any kind: after them neither commands nor options are offered. */
+/** Options that take an arbitrary value: the word after them is not completed with commands or options. */
 function openOptions(commands: readonly CompletedCommand[]): string {
   const open = commands.flatMap(({ words, options }) =>
     options
@@ -60,7 +60,7 @@ function namedCommands(commands: readonly CompletedCommand[], hasFiles: boolean)
   return found.map(({ words }) => quoted(words)).join(" | ");
 }
 
-/** Whether an argument can be a file of this machine too. */
+/** Whether an argument may also be a local file. */
 const isOfBoth = (argument: string) => argument === "src" || argument === "dst";
 
 function bash(commands: readonly CompletedCommand[]): string {
@@ -152,7 +152,7 @@ if [[ $funcstack[1] == _roomd ]]; then _roomd "$@"; else compdef _roomd roomd; f
 }
 
 function fish(commands: readonly CompletedCommand[]): string {
-  // Within single quotes fish also reads \\\\ and \\', and no other.
+  // Within single quotes, fish recognizes only the escapes \\\\ and \\'.
   const word = (text: string) => `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
   const lines = commands.flatMap((each) => {
     const when = `complete -c roomd -n ${word(`__roomd_at ${word(each.words)}`)}`;

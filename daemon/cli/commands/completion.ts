@@ -27,7 +27,7 @@ export function completionCommand(): Command {
     });
 }
 
-/** A command and those below it, as their help shows them. */
+/** A command and its descendants, as listed in their help. */
 function* completed(from: Command, words: readonly string[] = []): Generator<CompletedCommand> {
   const help = from.createHelp();
   const below = help.visibleCommands(from);

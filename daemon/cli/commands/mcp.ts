@@ -22,7 +22,7 @@ import { choice, command } from "../kit/command.ts";
 import { type Connection, findConnection } from "../kit/connection.ts";
 import { fetchFrom } from "../kit/web.ts";
 
-/** A message with a file of 16 MiB in it. */
+/** Large enough for a message that contains a file of 16 MiB. */
 const MAX_MESSAGE_BYTES = 24 * 1024 * 1024;
 
 export function mcpCommand(): Command {
@@ -48,7 +48,7 @@ export function mcpCommand(): Command {
     });
 }
 
-/** Resolves when the client has closed its end. */
+/** Relays messages between standard input and output and the service. Resolves when the client has closed its end. */
 async function relay({ url, ca }: Connection, path: string): Promise<void> {
   const client = new StdioServerTransport(undefined, undefined, { maxBufferSize: MAX_MESSAGE_BYTES });
   const service = new StreamableHTTPClientTransport(new URL(`${url}${path}`), {

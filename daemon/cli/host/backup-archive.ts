@@ -31,7 +31,7 @@ import { LockedError, takeLock } from "../../host/lock.ts";
 import { CliError, EXIT } from "../kit/cli-error.ts";
 import { type CopyBounds, copyDatabase } from "./database-copy.ts";
 
-/** The file by which a backup is known. */
+/** The file that identifies a backup. */
 export const BACKUP_FACTS = "backup.json";
 /** The file that comes last. */
 export const BACKUP_END = "backup-end.json";
@@ -45,7 +45,7 @@ export interface BackupEnd {
   rooms_ended: EndedRoom[];
 }
 
-/** Entries of data_dir below which all is guests'. */
+/** Entries of data_dir that contain only data of guests. */
 export const guestsOwn = (paths: Paths) => [basename(paths.rooms), basename(paths.retired)];
 
 /** Hint for a part of data_dir that is on another file system. */
@@ -60,7 +60,7 @@ export function requireService(paths: Paths): void {
   requireDrives(paths);
 }
 
-/** Archives follow no link: one in the place of the drives would be all that there is of them. */
+/** Archives do not follow symbolic links: if the drives' directory were one, the archive would contain only the link. */
 function requireDrives(paths: Paths): void {
   for (const directory of [paths.rooms, paths.retired]) {
     if (!isLink(directory)) continue;
@@ -96,14 +96,14 @@ function lock(paths: Paths): () => void {
   }
 }
 
-/** A closed day of the audit, as the copy of the database names it. */
+/** A closed day of the audit, as listed in the copied database. */
 interface CopiedDay {
   name: string;
   sha256: string;
   file: string;
 }
 
-/** The database as it was at one moment, and the files that it names. */
+/** A copy of the database at one point in time, and the files that it references. */
 export interface Copied {
   facts: BackupFacts;
   days: CopiedDay[];

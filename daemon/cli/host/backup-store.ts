@@ -29,7 +29,7 @@ import { type ConfigOption, readConfiguration } from "./operator.ts";
 
 type Uploaded = Awaited<ReturnType<typeof upload>>;
 
-/** Writes a record about the service as a whole. */
+/** Writes an audit record about the service as a whole. */
 export type Recording = (event: string, details: Record<string, unknown>) => Promise<unknown>;
 
 interface StoreBackup {
@@ -40,7 +40,7 @@ interface StoreBackup {
   onStage(stage: string): void;
 }
 
-/** `days_sent`: closed days of the audit that were not in the store before. */
+/** `days_sent`: closed days of the audit that were uploaded because the store did not have them. */
 type StoredBackup = Uploaded & Pick<BackupReport, "changed" | "missed" | "days_missing"> & { days_sent: number };
 
 /** Throws CliError with the reason and a hint. */
@@ -114,7 +114,7 @@ export function requirePlan(config: Config): S3Plan {
   throw new CliError({ detail: "No object store is configured for backups.", errors: [], hint }, EXIT.usage);
 }
 
-/** The newest first, of every host that uses the store. */
+/** Lists the backups of all hosts that use the store, newest first. */
 export async function listBackups(options: JsonOption & ConfigOption): Promise<void> {
   const plan = requirePlan(readConfiguration(options).config);
   const found = await listStored(plan).catch((error: unknown) => {

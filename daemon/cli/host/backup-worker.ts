@@ -12,7 +12,7 @@ import { yieldDisk } from "../../host/own-priority.ts";
 import { backupToStore, type Recording, requirePlan } from "./backup-store.ts";
 import { workOf } from "./worker-input.ts";
 
-/** Resolves with the process's exit status. */
+/** Runs the worker; resolves with the process's exit status. */
 export async function runBackupWorker(): Promise<number> {
   const { config } = await workOf<BackupWork>(process.stdin, () => process.kill(-process.pid, "SIGKILL"));
   setPriority(constants.priority.PRIORITY_LOW);

@@ -107,7 +107,7 @@ async function tellOfDays(missing: readonly string[]): Promise<void> {
   await say(`roomd: closed days of the audit are missing or damaged, and not in the backup: ${missing.join(", ")}`);
 }
 
-/** A file has its name once it is whole and on disk. */
+/** Writes to a `.part` file and renames it once it is complete and synced. */
 async function writeTo<T>(file: string, work: (to: number) => Promise<T>): Promise<T & { size_bytes: number }> {
   if (file === STANDARD_STREAM) {
     if (process.stdout.isTTY) throw new CliError("A backup is binary: send it to a file or a pipe.", EXIT.usage);

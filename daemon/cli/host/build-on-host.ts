@@ -9,13 +9,13 @@ import { type ConfigOption, ownConfiguration } from "./operator.ts";
 const GIVEN_UP = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 const SIGINT = 2;
 
-/** Resolves with the template's record. Throws CliError. */
+/** Builds a template on this host; resolves with its record. Throws CliError. */
 export async function buildOnHost(
   options: ConfigOption,
   order: Partial<BuildOrder> & Pick<BuildOrder, "template_id">,
   onProgress: (line: string) => void,
 ): Promise<TemplateRecord> {
-  // Loaded only here: clients need none of the daemon.
+  // Loaded lazily: client commands do not need the daemon's modules.
   const { buildApart } = await import("../../compose/build-process.ts");
   const over = new AbortController();
   const giveUp = () => over.abort();

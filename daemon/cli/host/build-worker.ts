@@ -13,7 +13,7 @@ import { failureOf } from "../../domain/templates/builds/queue.ts";
 import { setUidBase } from "../../host/isolation/own-users.ts";
 import { workOf } from "./worker-input.ts";
 
-/** Resolves with the process's exit status. */
+/** Runs the worker; resolves with the process's exit status. */
 export async function runBuildWorker(): Promise<number> {
   const { config, order } = await workOf<BuildWork>(process.stdin, () => process.kill(-process.pid, "SIGKILL"));
   setUidBase(config["isolation.uid_base"]);
@@ -37,7 +37,7 @@ export async function runBuildWorker(): Promise<number> {
           progress.add(line);
           void say({ line });
         },
-        // Not in the file: that is the other one's still.
+        // Not written to the progress file, which still belongs to the other build.
         onWait: () => void say({ line: "waiting for the end of another build on this host" }),
         onStage: (stage) => say({ stage }),
       });

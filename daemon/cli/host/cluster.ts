@@ -159,7 +159,7 @@ async function withMemberships<T>(
   work: (memberships: Memberships) => T | Promise<T>,
 ): Promise<T> {
   return await withProgress("querying the directory of hosts", async () => {
-    // Loaded only here: clients need none of it.
+    // Loaded lazily: client commands do not need these modules.
     const { openMemberships: open, requireStopped } = await import("../../compose/memberships.ts");
     const configuration = ownConfiguration(options);
     const release = stopped ? requireStopped(configuration.paths) : () => {};

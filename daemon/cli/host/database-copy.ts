@@ -15,11 +15,11 @@ import { CliError } from "../kit/cli-error.ts";
 import { bytesText } from "../kit/output.ts";
 
 const MIB = 1024 ** 2;
-/** It has the salts, which are others after each restart. */
+/** Length of the log's header, which has the salts; they change at each restart of the log. */
 const LOG_HEADER_BYTES = 32;
-/** Bytes of the copy that the kernel may still have to write: a flush of the service's log may wait for them. */
+/** Bytes of the copy that may be unsynced: a flush of the service's log may have to wait for them. */
 const MAX_UNSYNCED_BYTES = 16 * MIB;
-/** Share of the disk that limits.disk_free_mib is at most. */
+/** Upper limit of limits.disk_free_mib, as a share of the disk. */
 const MAX_FREE_SHARE = 1 / 8;
 
 export type CopyBounds = Pick<Config, "backup.log_mib" | "limits.disk_free_mib">;
@@ -44,13 +44,13 @@ export async function copyDatabase(file: string, to: string, bounds: CopyBounds)
     for (const end of ["", "-wal", "-shm"]) rmSync(`${to}${end}`, { force: true });
     throw error;
   } finally {
-    // Not before: it would release the locks of this process.
+    // Closed only now: closing the file releases all locks of this process on it.
     closeSync(from);
   }
   syncFile(to);
 }
 
-/** A log that is wholly in the file may restart once in spite of the hold: then it is copied again. */
+/** Copies the log. A fully checkpointed log may restart once in spite of the hold on it: then it is copied again. */
 async function copyLog(
   path: string,
   to: string,
@@ -82,7 +82,7 @@ async function copyFile(
 ): Promise<void> {
   const into = openSync(to, "wx", 0o600);
   try {
-    // Before the kernel shares blocks it writes the dirty pages, with the file locked.
+    // Synced first: otherwise the kernel writes dirty pages while it shares blocks, with the file locked.
     fdatasyncSync(from);
     if (shareBlocks(from, into)) return;
     const bytes = size();
@@ -112,7 +112,7 @@ function syncFile(path: string): void {
   }
 }
 
-/** limits.disk_free_mib stays free: with less the service adds nothing. */
+/** Requires that limits.disk_free_mib remain free after the copy: with less free space the service rejects additions. */
 function requireSpace(directory: string, bytes: number, freeMib: number): void {
   const { bavail, blocks, bsize } = statfsSync(directory);
   const needed = bytes + Math.min(freeMib * MIB, blocks * bsize * MAX_FREE_SHARE);

@@ -13,7 +13,7 @@ import { CliError, EXIT } from "../kit/cli-error.ts";
 const REFUSED = ["BUN_OPTIONS", "BUN_INSPECT", "BUN_BE_BUN"] as const;
 const REMOVED = ["NODE_OPTIONS", "BUN_INSPECT_PRELOAD", "BUN_INSPECT_CONNECT_TO", "BUN_INSPECT_NOTIFY"] as const;
 
-/** For the daemon, which holds every organization's data. Throws a usage error. */
+/** Checks the environment of the daemon, which holds every organization's data. Throws a usage error. */
 export function requireCleanEnvironment(env: Record<string, string | undefined> = process.env): void {
   const found = REFUSED.filter((name) => env[name]);
   if (found.length > 0) {
@@ -32,7 +32,9 @@ export function requireCleanEnvironment(env: Record<string, string | undefined> 
  */
 const RUNTIME = { BUN_GC_TIMER_INTERVAL: "60000" };
 
-/** Becomes the same program with the runtime's settings, which are read as it starts; the process stays the same. From source, nothing. */
+/**
+ * Executes the same program again in this process, with the settings that the runtime reads at startup. Does nothing when run from source.
+ */
 export function becomeConfigured(): void {
   const { env, execPath, argv } = process;
   const compiled = Bun.main.startsWith("/$bunfs/");

@@ -11,7 +11,7 @@ import { withProgress } from "../kit/progress.ts";
 import { endDaemon } from "./end-daemon.ts";
 import { type ConfigOption, ownConfiguration, withConfigOption, withOperator } from "./operator.ts";
 
-/** Longer than the service takes for it at most. */
+/** Exceeds the longest time in which the service saves all sandboxes. */
 const DEADLINE_MS = 25 * 60_000;
 
 export function hibernateCommand(setStatus: (status: number) => void): Command {

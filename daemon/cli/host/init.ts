@@ -29,7 +29,7 @@ export function initCommand(): Command {
       const made = await withOperator(options, async (operator) => {
         const keys = await operator.init(plan);
         if (!config["web.enabled"]) return keys;
-        // The keys are shown whatever becomes of the link: `roomd user link` makes another.
+        // The keys are shown even if creating the link fails: `roomd user link` creates another.
         const link = await operator.setupLink().catch(() => null);
         return { ...keys, setup: link && web + link.path };
       });

@@ -8,7 +8,7 @@ import { isIP } from "node:net";
 const LISTENS = "0A";
 
 export interface Listener {
-  /** As the kernel prints it: hex, in words of the host's byte order. */
+  /** In the kernel's format: hexadecimal 32-bit words in the host's byte order. */
   address: string;
   port: number;
   uid: number;
@@ -52,7 +52,7 @@ function addressesOf(hostname: string): string[] {
   return [own, `0000000000000000FFFF0000${own}`, ...ANY];
 }
 
-/** Whether a URL's host is this host's loopback; brackets as URL.hostname has them. */
+/** Whether a URL's host is loopback; accepts the brackets of URL.hostname. */
 export function isLoopback(hostname: string): boolean {
   const bare = hostname.replace(/^\[|\]$/g, "");
   return bare === "localhost" || bare === "::1" || (isIP(bare) === 4 && bare.startsWith("127."));

@@ -52,10 +52,10 @@ export function ownConfiguration(options: ConfigOption): { config: Config; paths
   return read;
 }
 
-/** Opens the service's data, does the work, closes it again. */
+/** Opens the service's data, runs `work`, and closes the data again. */
 export async function withOperator<T>(options: ConfigOption, work: (operator: Operator) => T | Promise<T>): Promise<T> {
   return await withProgress("working on the service's data", async () => {
-    // Loaded only here: clients need none of the daemon.
+    // Loaded lazily: client commands do not need the daemon's modules.
     const { openOperator: open } = await import("../../compose/operator.ts");
     const operator = await open({ ...ownConfiguration(options), log: makeLog("warn") });
     try {

@@ -5,7 +5,7 @@ import { makePaths } from "../../core/config/paths.ts";
 import { planListen } from "../../edge/http/tls.ts";
 import { selfSignedFile } from "../../edge/http/tls-self-signed.ts";
 
-/** `caFile` is null if the system's certificates are to be trusted. Throws ConfigError. */
+/** `caFile` is null if the system's certificates apply. Throws ConfigError. */
 export function ownService(env: Record<string, string | undefined>): { url: string; caFile: string | null } {
   const { config } = loadConfig({ env });
   const plan = planListen(config);

@@ -95,27 +95,27 @@ export function restoreCommand(setStatus: (status: number) => void): Command {
   });
 }
 
-/** Of a closed day of the audit: the database of a backup is untrusted. */
+/** File name of a closed day of the audit; checked because the backup's database is untrusted. */
 const DAY_FILE = /^\d{4}-\d\d-\d\d(-\d+)?\.db$/;
 
 /** Result of a restore: the backup, and the guests of the previous service. */
 interface Restored extends BackupFacts {
   guests_ended: number;
-  /** Names of rooms that ended while it was made. */
+  /** Names of rooms that ended while the backup was made. */
   rooms_ended: string[];
-  /** Whether it is of a host of several. */
+  /** Whether the backup is of a cluster member. */
   is_member: boolean;
   missed: Missed;
-  /** Names of closed days of the audit that its database names and the backup lacks. */
+  /** Names of closed days of the audit that the backup's database lists and the backup lacks. */
   days_missing: string[];
 }
 
 /** Source of a backup, and its name in messages. */
 interface Source {
   name: string;
-  /** Has `work` read it from an open file. */
+  /** Opens the backup and passes its file descriptor to `work`. */
   reading<T>(work: (from: number) => Promise<T>): Promise<T>;
-  /** Writes a closed day of the audit that is not in it into a file. False if it has none. */
+  /** Writes a closed day of the audit that is not part of the backup to the file `to`. False if the source does not have it. */
   fetchDay(day: { name: string; sha256: string }, to: string): Promise<boolean>;
 }
 
@@ -205,7 +205,7 @@ async function restore(paths: Paths, source: Source, options: ConfigOption): Pro
     const is_member = renewIncarnation(unpacked.cluster);
     syncAll(unpacked.data);
     putInPlace(paths, unpacked);
-    // A loss of power must not leave later acknowledged changes alone.
+    // After a power loss, the renames must not be missing while later acknowledged changes remain.
     for (const directory of [paths.data, dirname(paths.data)]) syncDirectory(directory);
     return { ...facts, guests_ended, rooms_ended, is_member, missed, days_missing };
   } finally {
@@ -250,7 +250,7 @@ async function endGuests(paths: Paths): Promise<number> {
   return left.length;
 }
 
-/** One of the files that a backup brings about itself; null when it has none. */
+/** Reads a file of the backup's own metadata; null if the backup has none. */
 function readFacts<T>(unpacked: Paths, name: string): T | null {
   try {
     return JSON.parse(readFileSync(join(unpacked.data, name), "utf8")) as T;
@@ -273,7 +273,7 @@ async function requireNothing(paths: Paths, options: ConfigOption): Promise<void
   });
 }
 
-/** The backup's drives are renamed into the place of an empty directory, which a mount point or a link is not. */
+/** The backup's drives replace an empty directory by rename, which is impossible for a mount point or a link. */
 function requirePlace(directory: string): void {
   const isMounted = isMountPoint(directory);
   if (!isMounted && !isLink(directory)) return;
@@ -293,7 +293,7 @@ function openBackup(file: string): number {
   }
 }
 
-/** Of the file system that a directory is on. */
+/** Syncs the file system that contains a directory. */
 function syncAll(directory: string): void {
   const opened = openSync(directory, "r");
   try {
@@ -303,7 +303,7 @@ function syncAll(directory: string): void {
   }
 }
 
-/** The database last, once all that it names is on disk under its name. */
+/** Moves the files into data_dir; the database last, once all files that it references are in place and synced. */
 function putInPlace(paths: Paths, unpacked: Paths): void {
   const others = readdirSync(unpacked.data).filter((name) => ![BACKUP_FACTS, BACKUP_END].includes(name));
   for (const name of others) {

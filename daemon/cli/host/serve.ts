@@ -48,7 +48,7 @@ export function serveCommand(): Command {
     planSsh(config);
     planListen(config); // reports a wrong address or TLS setting before anything is opened
     const ended = firstSignal();
-    // Of a daemon that ended before it read it.
+    // Left over from a daemon that ended before it read the file.
     rmSync(paths.hibernate_all, { force: true });
     const { startDaemon } = await import("../../compose/compose.ts");
     const threshold = { level: config["log.level"] };
@@ -127,12 +127,12 @@ function outsideOfCalls(log: Log, paths: Paths): void {
   });
 }
 
-/** Has the next start write the whole log into the database, or refuse. */
+/** Marks a disk failure: the next start writes the whole log into the database, or refuses to start. */
 function markDiskFailure({ disk_failed }: Paths): void {
   try {
     writeFileSync(disk_failed, "", { mode: 0o600 });
   } catch {
-    // A full runtime_dir. Without the file only another process that has the database open keeps the next start from writing it again.
+    // runtime_dir is full. Without the file, the next start writes the log again unless another process has the database open.
   }
 }
 
@@ -140,7 +140,7 @@ function readyLine({ url, ssh }: { url: string; ssh: string | null }): string {
   return ssh === null ? `roomd is ready at ${url}` : `roomd is ready at ${url} and for ssh at ${ssh}`;
 }
 
-/** Resolves at the first signal to end; the second one ends the process there and then. */
+/** Resolves at the first termination signal; a second one ends the process immediately. */
 function firstSignal(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const seen: string[] = [];

@@ -40,7 +40,7 @@ export function setupCommand(): Command {
     .action(async (options: SetupOptions) => {
       if (process.getuid?.() !== 0)
         throw new CliError("Run this as root: it installs packages and starts virtual machines.");
-      // Those of an earlier run would send everything below to another service.
+      // Variables of an earlier run would direct the steps below to another service.
       for (const name of ["ROOMD_URL", "ROOMD_API_KEY"]) delete process.env[name];
       const { config, paths } = readConfiguration({});
       const web = webUrl(config);

@@ -98,7 +98,7 @@ async function plan(paths: Paths, { purge }: UninstallOptions): Promise<string> 
   return `This ends the service and ${counted(running, "sandbox", "sandboxes")}, and removes roomd from this host${data}.`;
 }
 
-/** Ends the daemon, then every guest. How many there were. */
+/** Ends the daemon, then all guests. Returns the number of guests. */
 async function takeDown(paths: Paths): Promise<number> {
   return await withProgress("ending the service and its sandboxes", async () => {
     if (hasSystemd()) await serviceDo("disable", "--now").catch(() => {});
@@ -126,7 +126,7 @@ async function removeFiles(paths: Paths, purge: boolean): Promise<void> {
   if (hasSystemd()) await reloadUnits();
   if (!purge) return;
   const gone = [...everythingOf(paths), ...OF_INSTALL_HOST, UNIT_CHANGES, DEFAULT_CONFIG_FILE];
-  // By rm: a guest may have made a tree deeper than any path that the kernel takes.
+  // Uses rm(1): a guest may have created a tree deeper than the kernel's maximum path length.
   await runProgram(["rm", "-rf", "--one-file-system", "--", ...gone], REMOVE_DEADLINE_MS);
   for (const directory of [paths.data, paths.runtime, dirname(DEFAULT_CONFIG_FILE)]) removeIfEmpty(directory);
 }

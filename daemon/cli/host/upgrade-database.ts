@@ -14,7 +14,7 @@ type Places = Pick<Paths, "database" | "before_upgrade">;
 
 const copyIn = (directory: string, { database }: Places) => join(directory, basename(database));
 
-/** If this roomd would change it. Throws errors of copyDatabase, as without space. */
+/** Copies the database if this version of roomd would migrate it. Throws errors of copyDatabase, for example if there is no space. */
 export async function keepDatabase(paths: Places, bounds: CopyBounds): Promise<void> {
   const { database, before_upgrade } = paths;
   // The copy of an interrupted upgrade is older, and the one to keep: no service was ready since.
@@ -23,7 +23,7 @@ export async function keepDatabase(paths: Places, bounds: CopyBounds): Promise<v
   for (const former of [unfinished, before_upgrade]) rmSync(former, { recursive: true, force: true });
   mkdirSync(unfinished, { mode: 0o700 });
   try {
-    // One file can be put back by one rename.
+    // A single file can be restored by one rename.
     await copyDatabase(database, copyIn(unfinished, paths), bounds);
   } catch (error) {
     rmSync(unfinished, { recursive: true, force: true });
@@ -34,7 +34,10 @@ export async function keepDatabase(paths: Places, bounds: CopyBounds): Promise<v
   syncDirectory(dirname(before_upgrade));
 }
 
-/** Does nothing without a copy. One rename moves the copy, so that a loss of power leaves either the present database or the copy, whole. */
+/**
+ * Restores the copy; does nothing without one. Uses a single rename, so that a power loss leaves either the present database or the copy
+ * intact.
+ */
 export function putDatabaseBack(paths: Places): void {
   const { database, before_upgrade } = paths;
   const kept = copyIn(before_upgrade, paths);
@@ -42,9 +45,9 @@ export function putDatabaseBack(paths: Places): void {
   try {
     writeWholeLog(database, { afterFailure: false });
   } catch {
-    // Whatever is wrong with the present database, the copy replaces it.
+    // The present database may be broken: the copy replaces it in any case.
   }
-  // The copy's own pages must not be read with the log of the present database.
+  // The restored copy must not be read with the log of the replaced database.
   for (const end of ["-wal", "-shm"]) rmSync(`${database}${end}`, { force: true });
   syncDirectory(dirname(database));
   renameSync(kept, database);

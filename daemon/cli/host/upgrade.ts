@@ -25,7 +25,7 @@ import { forgetDatabase, keepDatabase, putDatabaseBack } from "./upgrade-databas
 
 const DROP_IN = join(UNIT_CHANGES, basename(PREVIOUS_UNIT_CHANGE));
 const LOG_LINES = 15;
-/** A host that takes many guests over answers late. */
+/** A host that adopts many guests answers late. */
 const ANSWER_DEADLINE_MS = 180_000;
 const LOOK_MS = 500;
 

@@ -1,6 +1,6 @@
 /** Input of a worker process from the daemon: one line of JSON; its end means that the daemon has ended. */
 
-/** The first line; `over` is called at the end. */
+/** Resolves to the work in the first line; `over` is called at the end of the input. */
 export function workOf<Work>(input: NodeJS.ReadStream, over: () => void): Promise<Work> {
   return new Promise((resolve) => {
     let text = "";

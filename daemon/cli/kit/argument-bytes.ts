@@ -1,4 +1,4 @@
-/** Arguments that are not UTF-8: a runtime decodes them with U+FFFD, so another text would be passed on than was typed. */
+/** Rejects arguments that are not UTF-8: the runtime decodes them with U+FFFD, so another text than the typed one would be passed on. */
 import { readFileSync } from "node:fs";
 import { CliError, EXIT } from "./cli-error.ts";
 

@@ -1,4 +1,4 @@
-/** How the command line fails: one error with a sentence for people and an exit status for scripts. */
+/** Failures of the command line: one error with a sentence for people and an exit status for scripts. */
 import { ConnectionError, ProblemError, StreamError, UsageError } from "../../../sdk/typescript/src/errors.ts";
 import { AWAY_MS } from "../../../sdk/typescript/src/stream.ts";
 import { type ErrorCode, errorKind, type Problem } from "../../../shared/api/errors.ts";
@@ -38,7 +38,7 @@ export class CliError extends Error {
       .filter(({ message }) => message !== detail)
       .map(({ field, message }) => (message.startsWith(`${field} `) ? `  ${message}` : `  ${field}: ${message}`));
     const cause = this.cause === undefined ? [] : [`  ${describeError(this.cause)}`];
-    // The fields follow, which programs find in `errors`.
+    // The fields follow the sentence; programs find them in `errors`.
     return [
       detail.replace(/; see errors\.$/, ":"),
       ...fields,
@@ -51,7 +51,7 @@ export class CliError extends Error {
 
 const MAX_LAST_LINES = 20;
 
-/** Indented; nothing for an error without them. */
+/** The error's last lines of output, indented; empty if it has none. */
 function lastLinesIn(details: object | undefined): string[] {
   const { last_lines } = (details ?? {}) as { last_lines?: unknown };
   if (!Array.isArray(last_lines)) return [];
@@ -78,7 +78,7 @@ export function toCliError(error: unknown): CliError {
   return new CliError(describeError(error));
 }
 
-/** A hint that names a parameter of the API, in options of the command line. */
+/** Rewrites hints that name a parameter of the API to options of the command line. */
 function inOptions(problem: Problem): Problem {
   return problem.code === "not_empty" ? { ...problem, hint: "With -r it is deleted with everything in it." } : problem;
 }

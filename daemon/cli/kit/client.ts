@@ -33,7 +33,7 @@ const RESTART_MS = 3000;
 /** For calls that continue work in progress: a restarted service comes back. */
 export const LASTING: Retry = { after: "any", forMs: 120_000 };
 
-/** Calls an operation with a JSON answer. Throws CliError. */
+/** Calls an operation that answers with JSON. Throws CliError. */
 export function call<Op extends Operation>(
   operation: Op,
   input: Loose<InputOf<Op>>,

@@ -6,19 +6,19 @@ import { milliseconds } from "./values.ts";
 interface CommandHelp {
   summary: string;
   examples: readonly string[];
-  /** More to know, printed before the examples. */
+  /** Additional information, printed before the examples. */
   notes?: readonly string[];
 }
 
 export const JSON_FLAG = "--json";
 export const QUIET_FLAG = "--quiet";
 
-/** How long a command waits: everywhere the same flag, in the same spelling. */
+/** Option for the duration of a wait: the same flag in all commands. */
 export function timeout(about: string): Option {
   return new Option("--timeout <time>", about).argParser(milliseconds);
 }
 
-/** A command that does something. `usage` is its name and arguments, as commander reads them. */
+/** A command with an action. `usage` is its name and arguments in commander's syntax. */
 export function command(usage: string, about: CommandHelp): Command {
   return commandGroup(usage, about)
     .option(JSON_FLAG, "print JSON for programs instead of text for people")
@@ -55,7 +55,7 @@ export function commandGroup(usage: string, about: CommandHelp): Command {
   return made.addHelpText("after", [...noted, "", "Examples:", ...indented].join("\n"));
 }
 
-/** An option that takes one word of a closed set. */
+/** An option that accepts one word of a closed set. */
 export function choice(flags: string, about: string, words: readonly string[]): Option {
   return new Option(flags, about).choices([...words]);
 }

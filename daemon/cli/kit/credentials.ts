@@ -74,7 +74,7 @@ export function forgetTokens(url: string): StoredTokens | null {
   return gone;
 }
 
-/** A token of this user that is good at the service; null without one. Throws CliError when it is no longer taken there. */
+/** A valid token of this user at the service; null if there is none. Throws CliError if the service no longer accepts it. */
 export async function tokenFor(place: TokenEndpoint): Promise<string | null> {
   const kept = readCredentials().services[place.url];
   if (!kept) return null;

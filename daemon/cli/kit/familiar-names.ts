@@ -1,6 +1,6 @@
-/** Commands and options of other programs, with their dissimilar equivalents here. */
+/** Commands and options of other programs that have differently named equivalents in roomd. */
 
-/** Commands by other names, with their equivalents. */
+/** roomd's equivalents of other programs' commands. */
 export const COMMANDS: Record<string, string> = {
   agents: "agent list",
   attach: "execution attach",
@@ -65,7 +65,7 @@ export const COMMANDS: Record<string, string> = {
 const RUN_TERMINAL =
   "`roomd run` passes standard input on and has no terminal: leave it out, or use `roomd run --keep -- true` and then `roomd shell`.";
 
-/** Options by other names, each with a sentence. */
+/** Explanations of other programs' options. */
 export const OPTIONS: Record<string, string> = {
   "--rm": "The room of `roomd run` is removed by itself, unless --keep or --room is given.",
   "-it": RUN_TERMINAL,
@@ -82,7 +82,7 @@ export const OPTIONS: Record<string, string> = {
   "--name": "The name of a sandbox is its agent: `roomd sandbox create ROOM AGENT`.",
 };
 
-/** The hint for a refused command line, or null. `args` is the whole line. */
+/** The hint for a rejected command line, or null. `args` is the whole line. */
 export function familiarHint(detail: string, args: readonly string[]): string | null {
   const command = /^unknown command '([\w-]+)'$/.exec(detail)?.[1];
   const option = /^unknown option '(-[\w-]+)'$/.exec(detail)?.[1];

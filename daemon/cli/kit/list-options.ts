@@ -24,7 +24,7 @@ export async function allItems<T>(page: (cursor: string | undefined) => Promise<
   return found;
 }
 
-/** The options that every list has. */
+/** Adds the options that all list commands have. */
 export function asList(command: Command): Command {
   return command
     .option("--limit <n>", "most items to print", integer(1))

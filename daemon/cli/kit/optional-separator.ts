@@ -1,7 +1,7 @@
-/** The `--` before a sandbox's command, which may be left out: options of roomd end at the first word of the command. */
+/** The `--` before a sandbox's command is optional: options of roomd end at the first word of the command. */
 import type { Command } from "commander";
 
-/** Commands that run another one, with how many words of theirs come before it. */
+/** Commands that run another command, with the number of operands before it. */
 const OPERANDS: Record<string, number> = { exec: 2, shell: 2, run: 0 };
 
 /** The same words, with a `--` after roomd's own. Words that are no option of roomd's stay before it, so that roomd refuses them. */

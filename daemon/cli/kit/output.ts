@@ -16,7 +16,7 @@ export interface JsonOption {
 type Style = "bold" | "dim" | "red" | "green" | "yellow";
 type Stream = NodeJS.WriteStream;
 
-/** Resolves when the stream has taken it, so that nothing is lost when the process ends. */
+/** Resolves when the stream has written the data, so that none is lost when the process ends. */
 export function write(stream: Stream, data: string | Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.write(data, (error) => (error ? reject(error) : resolve()));
@@ -25,12 +25,12 @@ export function write(stream: Stream, data: string | Uint8Array): Promise<void> 
 
 let whenBroken = () => process.exit(0);
 
-/** Called when a stream that this process writes to has no reader any more. The default ends the process: a reader may have seen enough. */
+/** Calls the handler for an output without a reader. The default ends the process: a reader may close early. */
 export function outputBroke(): void {
   whenBroken();
 }
 
-/** Sets the handler of a broken output; the returned function restores the previous one. */
+/** Sets the handler of a broken output; the returned function restores the previous handler. */
 export function onBrokenOutput(handle: () => void): () => void {
   const before = whenBroken;
   whenBroken = handle as () => never;
@@ -72,7 +72,7 @@ export function showError(error: CliError, json: boolean): Promise<void> {
   return say(`${paint("red", "roomd:", process.stderr)} ${first}`, ...rest);
 }
 
-/** Columns under their headers, as wide as they must be; a timestamp as the time since then, except in columns of records. */
+/** A table with headers and minimal column widths; timestamps are shown as ages, except in columns of records. */
 export function table(headers: readonly string[], rows: readonly (readonly Cell[])[]): string[] {
   const now = Date.now();
   const textOf = (cell: Cell, column: number) =>
@@ -96,7 +96,7 @@ export function fieldLines(value: object): string[] {
   return entries.map(([name, text]) => `${paint("dim", name.padEnd(width))}  ${paintState(text)}`);
 }
 
-/** How to see the rest of a list that was cut. */
+/** Hint for reading the rest of a truncated list. */
 export function moreLines(next: string | null): string[] {
   return next === null ? [] : [paint("dim", `more with --cursor ${next}`)];
 }

@@ -11,7 +11,7 @@ const CLEAR_LINE = "\r\u001b[K";
 export interface Progress {
   /** The current step. */
   say(text: string): void;
-  /** Something else is written there now: the line is gone, and comes back after another second, once `mayReturn`. */
+  /** Clears the progress line for other output. It reappears a second later, if `mayReturn`. */
   giveWay(mayReturn?: boolean): void;
 }
 
@@ -25,7 +25,7 @@ export function silence(): void {
   isSilent = true;
 }
 
-/** Runs `work` with a line such as `creating sandbox a … 3 s` on standard error. */
+/** Runs `work` while a line such as `creating sandbox a … 3 s` is shown on standard error. */
 export async function withProgress<T>(text: string, work: (progress: Progress) => Promise<T>): Promise<T> {
   const { stderr } = process;
   if (isSilent || isShown || !stderr.isTTY) return await work(UNSEEN);
@@ -37,7 +37,7 @@ export async function withProgress<T>(text: string, work: (progress: Progress) =
   const draw = () => {
     if (!mayDraw || performance.now() - quietSince < QUIET_MS) return;
     const end = ` … ${Math.floor((performance.now() - start) / 1000)} s`;
-    // A line that wraps could not be cleared again.
+    // A line that wraps could not be cleared.
     stderr.write(CLEAR_LINE + printable(now).slice(0, (stderr.columns || 80) - end.length - 1) + end);
     drawn = true;
   };

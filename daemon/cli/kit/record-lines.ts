@@ -1,12 +1,12 @@
 /**
- * A record of the service for people: aligned, with units, times as ages, and larger objects as sections. Units are read off the
- * names of fields (`drive_write_bytes_max`, `idle_after_seconds`), as the API spells them. `--json` prints the record itself.
+ * A record of the service as text: aligned, with units, times as ages, and larger objects as sections. Units are derived from field names
+ * of the API (`drive_write_bytes_max`, `idle_after_seconds`). `--json` prints the record itself.
  */
 import { bytesText, type Cell, paint, paintState, printable, table } from "./output.ts";
 import { ago } from "./relative-time.ts";
 import { textWidth } from "./text-width.ts";
 
-/** A unit anywhere in a name, and how its number is written. */
+/** A unit within a field name, and the format of its values. */
 const UNIT = /_(bytes|mib|gib|seconds|ms|percent)(?=_|$)/;
 const WRITTEN: Record<string, (value: number) => string> = {
   bytes: bytesText,
@@ -17,10 +17,10 @@ const WRITTEN: Record<string, (value: number) => string> = {
   percent: (value) => `${value} %`,
 };
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/;
-/** Objects with keys that the caller chose. */
+/** Fields with keys that the caller chose. */
 const PAIRS: ReadonlySet<string> = new Set(["labels", "env", "metadata", "headers"]);
 const INDENT = "  ";
-/** A nested object with more fields is a section. */
+/** Maximum number of fields of a nested object on one line; a larger object is a section. */
 const MAX_INLINE = 4;
 /** Narrower text is not wrapped. */
 const MIN_WRAP = 20;
@@ -39,7 +39,7 @@ export function recordLines(value: object): string[] {
   return [...aligned(rows), ...sections.flatMap(([name, inner]) => sectionLines(labelOf(name), inner))];
 }
 
-/** Labels in one column, texts in another that is wrapped to the terminal. */
+/** Labels in one column, and texts in a second that is wrapped to the terminal's width. */
 export function aligned(rows: readonly Row[], indent = ""): string[] {
   const width = Math.max(0, ...rows.map(({ label }) => textWidth(label)));
   const room = terminalWidth() - indent.length - width - 2;
@@ -53,12 +53,12 @@ export function aligned(rows: readonly Row[], indent = ""): string[] {
   });
 }
 
-/** Nothing is wrapped for a program that reads the lines. */
+/** Infinite if the output is not a terminal: lines for programs are not wrapped. */
 export function terminalWidth(): number {
   return process.stdout.isTTY ? process.stdout.columns || 80 : Number.POSITIVE_INFINITY;
 }
 
-/** At spaces, as far as there are any. */
+/** Wraps text at spaces. */
 export function wrapped(text: string, width = terminalWidth()): string[] {
   if (textWidth(text) <= width || width < MIN_WRAP) return [text];
   const lines: string[] = [];
@@ -71,7 +71,7 @@ export function wrapped(text: string, width = terminalWidth()): string[] {
   return lines;
 }
 
-/** `3 min ago`, `2 h 5 min`, `420 ms`. */
+/** Duration as text: `3 min`, `2 h 5 min`, `420 ms`. */
 export function durationText(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${Number((ms / 1000).toFixed(1))} s`;
@@ -87,7 +87,7 @@ export function durationText(ms: number): string {
   return `${Math.floor(ms / length)} ${name}${next && rest > 0 ? ` ${rest} ${next[0]}` : ""}`;
 }
 
-/** The name without its unit, in words. */
+/** The field name as words, without its unit. */
 function labelOf(name: string): string {
   return printable(name.replace(UNIT, "").replace(/_at$/, "").replaceAll("_", " ").trim() || name);
 }
@@ -115,7 +115,7 @@ function textOf(name: string, value: unknown): string | null {
   return pairs.length > MAX_INLINE ? null : inlineText(pairs);
 }
 
-/** A small object in one line, without the fields that are null; null if it has too much in it. */
+/** A small object on one line, without null fields; null if it contains larger values. */
 function inlineText(pairs: readonly (readonly [string, unknown])[]): string | null {
   const rows = pairs.map(([name, inner]) => (isPlain(inner) ? rowOf(name, inner) : null));
   if (rows.includes(null)) return null;
@@ -124,7 +124,7 @@ function inlineText(pairs: readonly (readonly [string, unknown])[]): string | nu
 
 const isPlain = (value: unknown): boolean => typeof value !== "object" || value === null || Array.isArray(value);
 
-/** `3 min ago (2026-11-29 11:50:38 UTC)` */
+/** Time as text: `3 min ago (2026-11-29 11:50:38 UTC)`. */
 function timeText(at: string): string {
   return `${ago(at)} (${at.slice(0, 19).replace("T", " ")} UTC)`;
 }
@@ -134,7 +134,7 @@ function sectionLines(heading: string, value: unknown): string[] {
   return ["", paint("bold", heading), ...lines];
 }
 
-/** Fields deeper than a section are named with their path. */
+/** Rows of a nested object; fields deeper than a section are labelled with their path. */
 function* flat(value: object, path: string): Generator<Row> {
   for (const [name, inner] of Object.entries(value)) {
     const row = rowOf(name, inner);
@@ -144,7 +144,7 @@ function* flat(value: object, path: string): Generator<Row> {
   }
 }
 
-/** Objects as a table, with the columns that any of them has. */
+/** Objects as a table, with the columns of all of them. */
 function listLines(items: readonly unknown[]): string[] {
   const objects = items.filter((item): item is Record<string, unknown> => typeof item === "object" && item !== null);
   const columns = [...new Set(objects.flatMap((item) => Object.keys(item)))];

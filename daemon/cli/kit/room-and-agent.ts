@@ -1,9 +1,9 @@
-/** ROOM/AGENT in one word, for commands that take a room and an agent: as `roomd cp` and `roomd ls` write it. */
+/** Accepts ROOM/AGENT as one word in commands that take a room and an agent, as `roomd cp` and `roomd ls` do. */
 import type { Command } from "commander";
 
 const PLACE = /^([^/:\s-][^/:\s]*)\/([^/:\s]+)$/;
 
-/** The same words, with a ROOM/AGENT in the place of a room as two. No name of a room or an agent has a slash. */
+/** The same words, with ROOM/AGENT in the place of a room split into two words. No room or agent name contains a slash. */
 export function withPlace(program: Command, args: readonly string[]): readonly string[] {
   let command = program;
   let at = 0;

@@ -1,4 +1,4 @@
-/** One command line from its words to its exit status. */
+/** Runs one command line and returns its exit status. */
 import { type Command, CommanderError } from "commander";
 import { requireText } from "./argument-bytes.ts";
 import { CliError, EXIT, toCliError } from "./cli-error.ts";
@@ -8,10 +8,10 @@ import { withSeparator } from "./optional-separator.ts";
 import { outputBroke, showError, write } from "./output.ts";
 import { withPlace } from "./room-and-agent.ts";
 
-/** Subcommands that exit with the guest command's status; failures of roomd itself have a status that commands do not use. */
+/** Subcommands that exit with the guest command's status; failures of roomd itself use a status that commands do not use. */
 const RUNS = [["exec"], ["run"], ["shell"], ["execution", "attach"]];
 
-/** Commander's codes of command lines that lack something. */
+/** Commander's codes of incomplete command lines. */
 const MISSING = new Set(["commander.missingArgument", "commander.missingMandatoryOptionValue"]);
 
 /** Runs one command line, without the program's name; resolves with its exit status and never rejects. */
@@ -39,7 +39,7 @@ export async function runCommandLine(
 
 async function failed(error: unknown, program: Command, args: readonly string[]): Promise<number> {
   if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok;
-  // Of a noun without a verb commander has printed the help.
+  // For a command group without a subcommand, commander has printed the help.
   if (error instanceof CommanderError && error.code.startsWith("commander.help")) return EXIT.usage;
   const isExec = RUNS.some((words) => words.every((word, at) => args[at] === word));
   const known = error instanceof CommanderError ? usageError(error, program, args) : toCliError(error);
@@ -62,7 +62,7 @@ function usageError({ message, code }: CommanderError, program: Command, args: r
   return new CliError({ detail, errors: [], hint: hint.join(" ") }, EXIT.usage);
 }
 
-/** The command that the first words name. */
+/** The command named by the first words. */
 function commandOf(program: Command, args: readonly string[]): Command {
   const next = program.commands.find((each) => each.name() === args[0] || each.aliases().includes(args[0] ?? ""));
   return next === undefined ? program : commandOf(next, args.slice(1));

@@ -44,7 +44,7 @@ export async function saveAnswer(
   }
 }
 
-/** The bytes of an answer. Throws CliError when it breaks off. */
+/** The bytes of an answer. Throws CliError if the answer is truncated. */
 export async function* whole({ stream, size: announced }: Bytes): AsyncGenerator<Uint8Array> {
   let size = 0;
   try {

@@ -1,4 +1,4 @@
-/** How many columns of a terminal a text takes: East Asian wide characters and emoji take two, combining characters none. */
+/** Width of a text in terminal columns: East Asian wide characters and emoji take two, combining characters none. */
 
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\u4dbf\u4e00-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;

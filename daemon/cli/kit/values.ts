@@ -2,7 +2,7 @@
 import { InvalidArgumentError } from "commander";
 import { DURATION_FORM, parseDuration } from "../../../shared/duration.ts";
 
-/** A whole number from `min` on. */
+/** Parser of an integer of at least `min`. */
 export function integer(min: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
@@ -12,7 +12,7 @@ export function integer(min: number): (text: string) => number {
   };
 }
 
-/** A size in MiB: 512, 512m or 1.5g, with or without "iB" or "B". */
+/** Parser of a size in MiB: 512, 512m or 1.5g, with or without "iB" or "B". */
 export function mebibytes(min: number): (text: string) => number {
   return (text) => {
     const [, number, unit = "m"] = /^(\d{1,7}(?:\.\d{1,3})?)(?:([mg])(?:i?b)?)?$/i.exec(text) ?? [];
@@ -34,14 +34,14 @@ export function numbers(count: number): (text: string) => number[] {
   };
 }
 
-/** Collects KEY=VALUE, given as often as one likes. */
+/** Parser of a repeatable option: collects KEY=VALUE. */
 export function pair(text: string, before: Record<string, string> = {}): Record<string, string> {
   const at = text.indexOf("=");
   if (at < 1) throw new InvalidArgumentError("It must be KEY=VALUE.");
   return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
 }
 
-/** Collects words, given as often as one likes. */
+/** Parser of a repeatable option: collects words. */
 export function word(text: string, before: string[] | false = []): string[] {
   return [...(before || []), text];
 }
@@ -63,12 +63,12 @@ export function secondsOrZero(text: string): number {
   return milliseconds(text) === 0 ? 0 : seconds(text);
 }
 
-/** A time in seconds, or `none` to take it away; commander makes "" of a null. */
+/** Seconds, or `none` to remove the setting; commander turns null into "". */
 export function secondsOrNone(text: string): number | "none" {
   return text === "none" ? text : seconds(text);
 }
 
-/** A moment as the service takes it. */
+/** A time in a form that the API accepts. */
 export function moment(text: string): string {
   if (!/^\d{1,12}(?:\.\d+)?$/.test(text) && !(FULL_TIME.test(text) && !Number.isNaN(Date.parse(text))))
     throw new InvalidArgumentError("It must be a time with its zone such as 2026-01-31T12:00:00Z, or unix seconds.");
@@ -77,7 +77,7 @@ export function moment(text: string): string {
 
 const FULL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/;
 
-/** Words of a closed set with commas between, as they are given. */
+/** Parser of comma-separated words of a closed set; returns the text unchanged. */
 export function words(known: readonly string[]): (text: string) => string {
   return (text) => {
     const strange = text.split(",").find((each) => !known.includes(each));
@@ -87,20 +87,20 @@ export function words(known: readonly string[]): (text: string) => string {
   };
 }
 
-/** A filter KEY=VALUE as the service takes it. */
+/** Parser of KEY=VALUE; returns the API's filter form KEY:VALUE. */
 export function labelFilter(text: string): string {
   const [, key, value] = /^([^=:]+)[=:](.*)$/s.exec(text) ?? [];
   if (key === undefined) throw new InvalidArgumentError("It must be KEY=VALUE.");
   return `${key}:${value}`;
 }
 
-/** A place on a room's drive. */
+/** A path on a room's drive. */
 export interface DrivePath {
   room_id: string;
   path: string;
 }
 
-/** ROOM:/path; a room's name has no colon, so the first one ends it. */
+/** ROOM:/path; room names contain no colon, so the first one separates. */
 export function place(text: string): DrivePath {
   const at = text.indexOf(":");
   if (at < 1 || at === text.length - 1) throw new InvalidArgumentError("It must be ROOM:/path.");
@@ -129,7 +129,7 @@ export interface Target {
   path: string | null;
 }
 
-/** ROOM[/AGENT][:PATH]; neither name has a colon or a slash. */
+/** ROOM[/AGENT][:PATH]; neither name contains a colon or a slash. */
 export function target(text: string): Target {
   const [, room_id, agent = null, path = null] = /^([^:/]+)(?:\/([^:/]+))?(?::(.+))?$/s.exec(text) ?? [];
   if (room_id === undefined)

@@ -1,8 +1,8 @@
 /** Requests and WebSockets to a service with a possibly self-signed certificate. npm-client/web.ts is the same for Node. */
 
-/** fetch() that waits as long as the service does. `ca` is a certificate to trust in place of the system's. */
+/** fetch() without a client-side timeout. `ca` is a certificate to trust instead of the system's. */
 export function fetchFrom(ca: string | null, url: string | URL, init: RequestInit = {}): Promise<Response> {
-  // Bun gives up after five minutes otherwise.
+  // Bun's default timeout is five minutes.
   return fetch(url, { ...init, timeout: false, ...(ca === null ? {} : { tls: { ca } }) } as RequestInit);
 }
 

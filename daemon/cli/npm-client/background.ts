@@ -1,4 +1,4 @@
-/** In place of ../../host/background.ts, with Node's own means. */
+/** Replaces ../../host/background.ts in the npm client, based on Node's APIs. */
 import { spawn } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -11,7 +11,7 @@ const OPENERS: Partial<Record<NodeJS.Platform, readonly string[]>> = {
 
 const IS_WINDOWS = process.platform === "win32";
 
-/** Whether this user has such a program. */
+/** Whether a program of this name is installed. */
 export function hasProgram(name: string): boolean {
   return find(name) !== null;
 }
@@ -23,7 +23,7 @@ export function startForUser(argv: readonly string[]): boolean {
   const program = find(name);
   if (program === null) return false;
   if (!IS_WINDOWS) return start([program, ...args]);
-  // Editors are batch files there, which need the shell; it would interpret other characters.
+  // Editors are batch files on Windows and need the shell, which would interpret other characters.
   return args.every((word) => /^[\w./:+@-]+$/.test(word)) && start([name, ...args], true);
 }
 

@@ -1,4 +1,4 @@
-/** In place of ../build-on-host.ts: a client builds nothing itself, and has the service do it by `roomd template request`. */
+/** Replaces ../host/build-on-host.ts in the npm client, which cannot build: the service builds on `roomd template request`. */
 import { ownConfiguration } from "./operator.ts";
 
 export async function buildOnHost(): Promise<never> {

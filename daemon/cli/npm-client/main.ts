@@ -1,4 +1,4 @@
-/** The entry of the command line's client as an npm package: the binary's commands but for those of a service's host. */
+/** Entry of the npm package: the binary's commands except those that run on a service's host. */
 import "./node-20.ts";
 import { keyCommand } from "../commands/account/key.ts";
 import { clientCommands, rootCommand } from "../commands/client-commands.ts";

@@ -1,4 +1,4 @@
-/** Polyfills of standard functions that Node 20 lacks: imported before everything else of the client. */
+/** Polyfills of standard functions that Node 20 lacks; imported before all other modules of the client. */
 
 const promises = Promise as { withResolvers?: unknown };
 promises.withResolvers ??= <T>() => {
@@ -30,7 +30,7 @@ bytes.toBase64 ??= function (this: Uint8Array) {
   return Buffer.from(this.buffer, this.byteOffset, this.byteLength).toString("base64");
 };
 
-/** Those methods of iterators that are used. */
+/** Only the iterator methods that the client uses. */
 const iterators = Object.getPrototypeOf(Object.getPrototypeOf([].values()));
 iterators.map ??= function* <T, U>(this: Iterable<T>, change: (item: T) => U) {
   for (const item of this) yield change(item);

@@ -1,4 +1,4 @@
-/** In place of ../operator.ts: a client does nothing to a service's own data. */
+/** Replaces ../host/operator.ts in the npm client, which cannot open a service's data. */
 import type { Command } from "commander";
 import type { ConfigOption, Operator } from "../host/operator.ts";
 import { CliError, EXIT } from "../kit/cli-error.ts";

@@ -1,4 +1,4 @@
-/** In place of ../../host/terminal-mode.ts: a raw terminal by stty(1), on Windows by Node. */
+/** Replaces ../../host/terminal-mode.ts in the npm client: a raw terminal by stty(1), on Windows by Node. */
 import { spawnSync } from "node:child_process";
 
 /**

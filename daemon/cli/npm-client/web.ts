@@ -1,4 +1,7 @@
-/** In place of ../web.ts: requests by Node's own client, which takes a certificate to trust, and WebSockets by the package ws. */
+/**
+ * Replaces ../kit/web.ts in the npm client: requests by Node's HTTP client, which accepts a certificate to trust, and WebSockets by the
+ * package ws.
+ */
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { Readable } from "node:stream";
@@ -8,7 +11,7 @@ import WebSocketOfNode from "ws";
 const EMPTY = [204, 205, 304];
 
 export async function fetchFrom(ca: string | null, url: string | URL, init: RequestInit = {}): Promise<Response> {
-  // Encodes the body and derives its headers as the global fetch would.
+  // Encodes the body and derives its headers as the global fetch does.
   const asked = new Request(String(url), init);
   const body = asked.body === null ? null : Buffer.from(await asked.arrayBuffer());
   const open = asked.url.startsWith("https:") ? httpsRequest : httpRequest;

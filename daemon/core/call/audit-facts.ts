@@ -1,6 +1,6 @@
 /** Facts that a verb adds to the audit record of a call. */
 export interface AuditFacts {
-  /** In place of the operation's event. */
+  /** Replaces the operation's event name. */
   event?: string;
   room_id?: string;
   room_uid?: string;

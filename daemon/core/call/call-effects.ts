@@ -9,7 +9,7 @@ import type { AuditFacts } from "./audit-facts.ts";
 export type StartedWork = Record<string, string | number>;
 
 export interface CallEffects {
-  /** With an Idempotency-Key: names the work, and is the same when the call has to be made again. */
+  /** Present with an Idempotency-Key: names the work; a retry of the call has the same value. */
   readonly ulid: string | undefined;
   /** Notes of an earlier attempt, before the daemon ended, or the call failed with 5xx: its work must be continued. */
   readonly begun: StartedWork | undefined;
@@ -24,7 +24,7 @@ export interface CallEffects {
    * stores work and record, so that they are atomic. `each` are the facts of one record each, if the call did several things.
    */
   keep(outcome: string, body: object, each?: readonly AuditFacts[]): void;
-  /** Has `write` carried out in the transaction that keeps the record of this call. */
+  /** Runs `write` in the transaction that stores this call's audit record. */
   along(write: () => void): void;
   /**
    * Calls the listener once, when the record of this call is stored, or could not be; with false if the writes for `along` came too late;

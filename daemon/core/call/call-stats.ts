@@ -11,7 +11,7 @@ export class CallStats {
   /** Of both, in seconds. */
   readonly times = new Histogram(BOUNDS_SECONDS);
 
-  /** `since` is by the monotonic clock. */
+  /** `since` is a monotonic time. */
   note(isDone: boolean, since: number): void {
     if (isDone) this.done++;
     else this.failed++;

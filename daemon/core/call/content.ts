@@ -1,4 +1,4 @@
-/** Bytes that came as text or base64, decoded in pieces of the event loop. */
+/** Bytes passed as text or base64, decoded in pieces of the event loop. */
 import type { PieceTurns } from "../loop/index.ts";
 
 export interface Content {
@@ -6,10 +6,10 @@ export interface Content {
   encoding: "utf8" | "base64";
 }
 
-/** Decoded and compared in half a millisecond. A multiple of four: base64 has no state between parts. */
+/** Takes half a millisecond to decode and compare. A multiple of four: then base64 has no state between parts. */
 export const PART_CHARACTERS = 256 * 1024;
 
-/** Null: the text is not padded base64. */
+/** Returns null if the text is not padded base64. */
 export async function decodeContent(
   { text, encoding }: Content,
   pieces: PieceTurns,
@@ -32,7 +32,7 @@ export async function decodeContent(
   return bytes.subarray(0, filled);
 }
 
-/** Not between the halves of a character. */
+/** End of the part that starts at `at`; never between the halves of a surrogate pair. */
 function endOfPart(text: string, at: number): number {
   const end = Math.min(at + PART_CHARACTERS, text.length);
   const isHigh = end < text.length && (text.charCodeAt(end - 1) & 0xfc00) === 0xd800;

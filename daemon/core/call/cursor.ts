@@ -4,12 +4,12 @@ import { ServiceError } from "../service-error.ts";
 
 const TAG_LENGTH = 8;
 
-/** A cursor that only `readCursor` of the same kind takes. */
+/** Creates a cursor that is valid only for `readCursor` of the same kind. */
 export function makeCursor(kind: string, position: string): string {
   return `${Buffer.from(position).toString("base64url")}.${tagOf(kind, position)}`;
 }
 
-/** The position in a cursor, or null when there is none. Throws invalid_cursor. */
+/** The position in a cursor; null without a cursor. Throws invalid_cursor. */
 export function readCursor(kind: string, cursor: string | undefined): string | null {
   if (cursor === undefined) return null;
   const [encoded = ""] = cursor.split(".");

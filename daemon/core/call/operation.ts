@@ -24,7 +24,7 @@ export interface Caller {
   kind?: "sandbox" | "operator" | "user";
   /** Of a signed-in person. */
   session?: SessionFacts;
-  /** The key that made the sandbox that it is. */
+  /** For a sandbox's own key: the key that created the sandbox. */
   made_by?: string;
   org_id: OrgId;
   key_id: KeyId;
@@ -54,7 +54,7 @@ export interface HeldSession {
 export interface SessionFacts extends HeldSession {
   /** Scopes that keys made by them may have: more than the session itself has. */
   gives: readonly Scope[];
-  /** Until when they need not prove again to be the person. */
+  /** Time until which the user need not authenticate again. */
   proved_until: string;
 }
 
@@ -63,7 +63,7 @@ export interface Call {
   request_id: RequestId | string;
   source: Source;
   ip: string | null;
-  /** Ends when the client is gone. */
+  /** Aborts when the client has disconnected. */
   readonly signal: AbortSignal;
   /** Facts that the verb adds to the audit record of this call. */
   audit: AuditFacts;
@@ -73,7 +73,7 @@ export interface Call {
   readonly trace: CallTrace;
 }
 
-/** A call by a known key. */
+/** An authenticated call. */
 export interface KeyCall extends Call {
   caller: Caller;
 }
@@ -114,14 +114,14 @@ export function trialCall(caller: Caller): KeyCall {
   };
 }
 
-/** A call that may come without a key. */
+/** A call that needs no authentication. */
 export interface OpenCall extends Call {
   caller: Caller | null;
 }
 
 type CallOf<Op extends Operation> = Op["access"] extends "open" ? OpenCall : KeyCall;
 
-/** A file, or a part of one, as an answer. */
+/** A response with a file, or a range of one. */
 export interface BytesReply {
   stream: ReadableStream<Uint8Array>;
   offset: number;
@@ -135,9 +135,9 @@ export interface BytesReply {
 
 /** A streaming answer: values as they arrive, each a line of JSON or a server-sent event. */
 export interface EventsReply {
-  /** Never throws; a slow reader makes it wait. */
+  /** Never throws; waits for a slow reader. */
   events: AsyncGenerator<readonly StreamEvent[]>;
-  /** The same as lines of JSON in UTF-8, for answers in that form: of the two one is read. */
+  /** The same events as lines of JSON in UTF-8, for responses in that form; only one of the two is read. */
   lines?: AsyncGenerator<Uint8Array>;
   /** The client has stopped reading. */
   cancel(): void;
@@ -169,41 +169,41 @@ export const parsed = <Body>({ bytes }: JsonBody<Body>): Body => JSON.parse(UTF8
 export interface Done<Op extends Operation> {
   outcome: keyof Op["outcomes"] & string;
   body?: OutputOf<Op>;
-  /** The body, in place of `body`. */
+  /** The body as JSON text, instead of `body`. */
   json?: JsonBody<OutputOf<Op>>;
   bytes?: BytesReply;
-  /** The answer is this text, of this media type. */
+  /** Response text with its media type. */
   text?: { type: string; text: string };
-  /** The answer is this picture, a PNG. */
+  /** Response picture (PNG). */
   picture?: Uint8Array;
-  /** The answer is these bytes of this media type, as they come. */
+  /** Response stream with its media type, forwarded as it arrives. */
   stream?: { type: string; bytes: ReadableStream<Uint8Array> };
-  /** The answer is a conversation, by WebSocket. */
+  /** Response is a WebSocket session. */
   conversation?: DuplexSession;
   events?: EventsReply;
-  /** The caller's copy is still current (If-None-Match). */
+  /** Not modified: the client's cached copy is current (If-None-Match). */
   unchanged?: { etag: string };
   /** Another host's response, forwarded unchanged. */
   answer?: Response;
 }
 
-/** The body of an answer as a value, in whichever form it was made. */
+/** The response body as a value, whether it was created as a value or as JSON. */
 export function bodyOf<Op extends Operation>({ body, json }: Done<Op>): OutputOf<Op> | undefined {
   return json ? parsed(json) : body;
 }
 
-/** The parts of a request that are not fields: the raw body, and the headers about bytes and streams. */
+/** Parts of a request other than fields: the raw body, and headers about bytes and streams. */
 export interface Transfer extends Record<VerbHeader, string | null> {
   body: ReadableStream<Uint8Array> | null;
-  /** Whether the caller wants a WebSocket. */
+  /** Whether the client requests a WebSocket. */
   websocket: boolean;
   /** Whether the caller accepts lines of JSON, if there is a choice. */
   ndjson: boolean;
 }
-/** The token of a terminal is the door's to read. */
+/** Excludes the header with a terminal's token, which only the transport reads. */
 type VerbHeader = Exclude<OwnHeader, "websocket_protocol">;
 
-/** Of a request that has fields only. */
+/** Transfer of a request that has only fields. */
 export const NO_TRANSFER: Transfer = {
   body: null,
   range: null,
@@ -214,15 +214,15 @@ export const NO_TRANSFER: Transfer = {
   ndjson: false,
 };
 
-/** A verb reads no header that its operation does not declare. */
+/** Headers that a verb may read: only those that its operation declares. */
 export type TransferOf<Op extends Operation> = Omit<Transfer, VerbHeader> & Pick<Transfer, HeadersOf<Op>>;
 type HeadersOf<Op extends Operation> = Op extends { headers: readonly (infer Name)[] } ? Name & VerbHeader : never;
 
-/** A field that breaks a rule beyond its shape. */
+/** A field that is well-formed but violates another rule. */
 export interface RuleBreak extends FieldError {
-  /** Code of the whole answer when nothing else is wrong; `code` when that is one of the table. */
+  /** Code of the response if no other rule is violated; absent: `code`, if that is a code of the error table. */
   problem?: ErrorCode | undefined;
-  /** `details` of the whole answer when nothing else is wrong. */
+  /** `details` of the response if no other rule is violated. */
   details?: Record<string, unknown>;
 }
 
@@ -232,12 +232,12 @@ export interface Verb<Op extends Operation, Target> {
   find?(call: CallOf<Op>, params: Record<string, string>): MaybePromise<Target>;
   /** `bad` is the result of the check of shapes; a rule that names one of these fields again replaces its entry. */
   rules?(input: Partial<InputOf<Op>>, target: Target, bad: readonly RuleBreak[]): MaybePromise<RuleBreak[]>;
-  /** Calls that this one counts as for the caller's rate, besides itself; none if absent. Of checked input. */
+  /** Number of additional calls that this call counts as in the caller's rate limit; 0 if absent. The input is validated. */
   moreCalls?(input: InputOf<Op>, target: Target): number;
   run(call: CallOf<Op>, input: InputOf<Op>, target: Target, transfer: TransferOf<Op>): MaybePromise<Done<Op>>;
 }
 
-/** An operation with its verb, its types forgotten, as the road walks it. */
+/** An operation with its verb, with types erased, as the pipeline uses it. */
 export interface Bound {
   operation: Operation;
   admit: ((token: string, params: Record<string, string>) => Caller) | null;

@@ -19,7 +19,9 @@ export class RequestCounts {
   readonly #counts = new Map<Source, Map<string, RequestCount>>();
   readonly #problems = new Map<ErrorCode, number>();
 
-  /** `operation` is a name of the list: of others there is no end. `problem` is why it was refused or failed. */
+  /**
+   * `operation` must be a name of the contract: other names would be unbounded. `problem`: the error code of a refused or failed request.
+   */
   note(door: Source, operation: string, status: number, durationMs: number, problem: ErrorCode | null): void {
     const count = this.#counts.get(door)?.get(operation) ?? this.#begin(door, operation);
     const of = Math.trunc(status / 100);
@@ -32,7 +34,7 @@ export class RequestCounts {
     return [...this.#counts.values()].flatMap((ofDoor) => [...ofDoor.values()]);
   }
 
-  /** How many were refused or failed, by code. */
+  /** Number of refused or failed requests, by error code. */
   problems(): ReadonlyMap<ErrorCode, number> {
     return this.#problems;
   }

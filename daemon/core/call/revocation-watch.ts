@@ -52,7 +52,7 @@ export class RevocationWatch {
 class Grip {
   readonly #all: Grip[];
   readonly #cut: () => void;
-  /** Its place; none when it has let go. */
+  /** Index in `#all`; null after release. */
   #at: number | null;
 
   constructor(all: Grip[], cut: () => void) {
@@ -73,7 +73,7 @@ class Grip {
     this.#at = null;
   }
 
-  /** Cut, unless it has let go. */
+  /** Calls `cut`, unless this entry was released. */
   end(): void {
     if (this.#at === null) return;
     this.letGo();

@@ -9,7 +9,7 @@ const ELSEWHERE_MS = 2000;
 
 interface Followed {
   clients: number;
-  /** How often something of the room may have changed. */
+  /** Number of possible changes of the room. */
   changes: number;
 }
 
@@ -22,7 +22,7 @@ export class RoomChanges {
   constructor(bells: Notifier, elsewhereMs = ELSEWHERE_MS) {
     this.#bells = bells;
     this.#elsewhereMs = elsewhereMs;
-    // Bells of a room, for messages and barriers, and of its audit, which has every call.
+    // A room is the group of notifications about its messages and barriers, and the key of those about its audit, which records every call.
     bells.observe((group, key) => {
       if (key === BELL) return;
       this.changed(group as RoomUid);
@@ -38,7 +38,7 @@ export class RoomChanges {
     this.#bells.ring(roomUid, BELL);
   }
 
-  /** After a commit, of whichever room. */
+  /** Called after a commit that may concern any room. */
   anyChanged(): void {
     if (this.#rooms.size === 0 || this.#looksElsewhere) return;
     this.#looksElsewhere = true;
@@ -49,7 +49,7 @@ export class RoomChanges {
     timer.unref();
   }
 
-  /** For one client more or less. */
+  /** Counts one more client of the room. */
   enter(roomUid: RoomUid): void {
     const room = this.#rooms.get(roomUid) ?? { clients: 0, changes: 0 };
     room.clients++;
@@ -64,17 +64,17 @@ export class RoomChanges {
     return false;
   }
 
-  /** How many clients follow a room. */
+  /** Number of clients that follow a room. */
   clients(roomUid: RoomUid): number {
     return this.#rooms.get(roomUid)?.clients ?? 0;
   }
 
-  /** Changes of a followed room so far. */
+  /** Number of changes of a followed room so far. */
   count(roomUid: RoomUid): number {
     return this.#rooms.get(roomUid)?.changes ?? 0;
   }
 
-  /** Resolves once the room has changed more than `seen` times, or `signal` is given. Throws the error that ended the room. */
+  /** Resolves once the room has changed more than `seen` times, or `signal` is aborted. Throws the error that ended the room. */
   async after(roomUid: RoomUid, seen: number, { owner, signal }: Pick<Wait, "owner" | "signal">): Promise<void> {
     const wait = { key: BELL, owner, deadlineMs: Number.POSITIVE_INFINITY, signal };
     await this.#bells.wait(roomUid, wait, () => (this.count(roomUid) > seen ? true : null));

@@ -37,7 +37,7 @@ export function requireActive(room: Pick<RoomTarget, "room_id" | "state" | "is_t
   });
 }
 
-/** Throws room_destroying: a room that is going takes no changes. */
+/** Throws room_destroying: a room that is being destroyed accepts no changes. */
 export function requireLive(room: Pick<RoomTarget, "room_id" | "state">): void {
   if (room.state !== "active") {
     throw new ServiceError("room_destroying", { detail: `Room ${room.room_id} is being destroyed.` });

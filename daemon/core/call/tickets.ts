@@ -26,7 +26,7 @@ export interface StoredTicket<G extends Goal> {
 
 /** Dependencies of the check whether a ticket is still valid. */
 export interface TicketDeps {
-  /** Whether a key that was good is so still. */
+  /** Whether a previously valid key is still valid. */
   isCurrentKey(keyId: KeyId): boolean;
   sandboxes: { find(call: KeyCall, params: Record<string, string>): { row: { sandbox_id: string } } };
 }
@@ -44,18 +44,18 @@ type TicketPrefix = (typeof TICKET_PREFIXES)[number];
 export const AFTER_PREFIX = `(?:[\\w-]{${MARK_CHARACTERS}}\\.)?[\\w-]{${Math.ceil((SECRET_BYTES * 4) / 3)}}`;
 const MARKED = new RegExp(`^[a-z]+_([\\w-]{${MARK_CHARACTERS}})\\.`);
 
-/** The mark of the host that has made a ticket; null: it has none. */
+/** The mark of the host that issued a ticket; null if the ticket has none. */
 export const markOf = (token: string): string | null => MARKED.exec(token)?.[1] ?? null;
 
 export class Tickets<G extends Goal> {
   /** The part after the prefix. */
   readonly #mark: string;
-  /** By their hashes, in the order in which they were made. */
+  /** Tickets by hash, in the order of their creation. */
   readonly #kept = new Map<string, StoredTicket<G>>();
-  /** The hashes of each key's, in the same order. */
+  /** Hashes of each key's tickets, in the same order. */
   readonly #ofKeys = new Map<KeyId, Set<string>>();
 
-  /** `mark` of a host that is one of several. */
+  /** `mark`: set on a host of a cluster. */
   constructor(mark: string | null = null) {
     this.#mark = mark === null ? "" : `${mark}.`;
   }
@@ -91,7 +91,7 @@ export class Tickets<G extends Goal> {
     }
   }
 
-  /** All have one life, so the first are the oldest. */
+  /** All tickets have the same lifetime, so the first are the oldest. */
   #sweep(): void {
     for (const [hash, { until, caller }] of this.#kept) {
       if (until > monotonicMs()) return;

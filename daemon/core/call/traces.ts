@@ -21,13 +21,13 @@ export interface SpanBegin {
 export interface SpanEnd {
   /** With those of its beginning. */
   attributes?: Attributes;
-  /** How long it took; until now if absent, and never longer. */
+  /** Duration of the work, at most until now; absent: until now. */
   duration_ms?: number;
   /** The kind of error that it ended with. */
   problem?: string | null;
   /** Whether the error is the fault of the performer of the work; true if absent. */
   isFault?: boolean;
-  /** Other places that have to do with it. */
+  /** Related trace contexts. */
   links?: readonly TraceContext[];
 }
 

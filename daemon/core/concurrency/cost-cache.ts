@@ -5,9 +5,9 @@ import { monotonicMs } from "../clock.ts";
 const SHORT_MS = 5;
 /** Number of consecutive slow checks before caching: the first ones are slow, and any may run alongside other work. */
 const LONG_IN_A_ROW = 3;
-/** Of the time, at most this part goes by with looking, while an answer is not too old by then. */
+/** Maximum share of the time spent in `look`, as long as results do not exceed their maximum age. */
 const SHARE = 1 / 100;
-/** No answer is older, however long a look takes. */
+/** Maximum age of a result, regardless of the duration of `look`. */
 const OLDEST_MS = 5_000;
 
 /** Returns a version of `look` that returns its last result, while calls are slow, until it has expired. */

@@ -1,7 +1,7 @@
-/** Deadlines by key, with one timer each: moments of the wall clock, which may be stored, and durations, which its steps do not change. */
+/** Deadlines by key, with one timer each: wall-clock timestamps, which may be stored, and durations, unaffected by clock steps. */
 import { monotonicMs, startTimer, stopTimer, wallMs } from "../clock.ts";
 
-/** A step of the wall clock over a moment is noticed within this time. */
+/** Maximum delay after the wall clock steps past a deadline. */
 const LONGEST_TIMER_MS = 3_600_000;
 
 export class Deadlines {
@@ -12,7 +12,7 @@ export class Deadlines {
     this.#onDue = onDue;
   }
 
-  /** Sets or moves the deadline of `key` to a moment of the wall clock; null removes it. */
+  /** Sets or moves the deadline of `key` to a wall-clock time; null removes it. */
   set(key: string, moment: string | null): void {
     if (moment === null) this.#stop(key);
     else this.#start(key, () => Date.parse(moment) - wallMs());

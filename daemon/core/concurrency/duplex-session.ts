@@ -1,18 +1,18 @@
 /** Interface of a verb and a transport for a two-way conversation, such as one by WebSocket. */
 import { ServiceError } from "../service-error.ts";
 
-/** The client, as the door shows it. */
+/** The client, as seen by the verb. */
 export interface Peer {
   say(text: string): void;
-  /** Bytes, or a text; resolves once there is room for more. */
+  /** Sends bytes or a text; resolves once more can be sent. */
   send(message: Uint8Array | string): Promise<void>;
-  /** Ends the conversation with a code and a reason of a few words. */
+  /** Closes the session with a code and a short reason. */
   close(code: number, reason: string): void;
 }
 
 /** The verb's side. The transport starts it once, then passes on incoming messages, and reports when the client has gone. */
 export interface DuplexSession {
-  /** Most bytes of one message from the client; a larger one ends the conversation. */
+  /** Maximum size of one message from the client; a larger message closes the session. */
   readonly mostBytes: number;
   start(client: Peer): void;
   hear(text: string): void;

@@ -29,7 +29,7 @@ export class FairQueue<T> {
     // The only owner stays in place.
     if (own.size > 0 && this.#waiting.size === 1) return item;
     this.#waiting.delete(owner);
-    // The last in the row, should it have more.
+    // The owner moves to the end of the order if it has more items.
     if (own.size > 0) this.#waiting.set(owner, own);
     return item;
   }

@@ -15,7 +15,7 @@ export interface Shares {
   all: number;
   org: number;
   sandbox: number;
-  /** How many of a sandbox may wait. */
+  /** Maximum number of waiting calls of a sandbox. */
   waiting: number;
 }
 

@@ -8,7 +8,7 @@ export class Mailbox {
     return this.#inside > 0;
   }
 
-  /** Runs `work` after all that was put in before; resolves or rejects as it does. */
+  /** Runs `work` after all works queued before it; settles with its result. */
   put<T>(work: () => Promise<T>): Promise<T> {
     this.#inside++;
     const done = this.#tail.then(work, work).finally(() => {

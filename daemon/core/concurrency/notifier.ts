@@ -1,6 +1,7 @@
 /**
- * Wake-ups of calls that wait for something of a room or an organization: a caller waits at a bell, and looks again from its own cursor when
- * it rings. A bell carries no news, so none can be lost. Its waits are woken in pieces of the event loop, in the order in which they began.
+ * Notifications for calls that wait on a room or an organization: a caller registers under a key, and reads again from its own cursor when
+ * notified. A notification carries no data, so none can be lost. Waiters are woken in pieces of the event loop, in the order in which their
+ * waits began.
  */
 
 import { monotonicMs, startTimer, stopTimer } from "../clock.ts";
@@ -13,7 +14,7 @@ interface Waiter {
   rings: number;
   owner: OwnerName;
   ended: ServiceError | null;
-  /** Ends the wait: true after a ring, false after its deadline. */
+  /** Ends the wait: true after a notification, false after its deadline. */
   settle(isRung: boolean): void;
 }
 
@@ -21,23 +22,23 @@ interface Bell {
   rings: number;
   /** In the order of their waits: waiters that have not looked since the last ring come first. */
   waiters: Set<Waiter>;
-  /** Waits past their deadlines; many may expire at the same moment. */
+  /** Waits past their deadlines; many may expire at the same time. */
   late: Set<Waiter>;
   isWaking: boolean;
-  /** Waiting or looking callers: the bell is removed with the last one. */
+  /** Callers that wait or read: the entry is removed with its last user. */
   users: number;
 }
 
 export interface Wait {
   /** Name of the awaited state, within its group. */
   key: string;
-  /** Owner of the loop time of its looks after a ring. */
+  /** Owner that is charged for the read after a notification. */
   owner: OwnerName;
   deadlineMs: number;
   signal: AbortSignal;
 }
 
-/** No request takes longer from finding its room to waiting in it. */
+/** Exceeds the time of any request from resolving its room to waiting in it. */
 const REMEMBERED_MS = 600_000;
 
 export class Notifier {
@@ -47,7 +48,7 @@ export class Notifier {
   #closed: ServiceError | null = null;
   #rung: (group: string, key: string | null) => void = () => {};
 
-  /** `rung` is called for every ring, with or without waiters; its key is null for a whole group. */
+  /** Calls the observer at each notification, with or without waiters; its key is null for a whole group. */
   observe(rung: (group: string, key: string | null) => void): void {
     this.#rung = rung;
   }
@@ -59,7 +60,7 @@ export class Notifier {
     this.#rung(group, key);
   }
 
-  /** Everybody of a group looks again. */
+  /** Notifies all waiters of a group. */
   ringAll(group: string): void {
     for (const bell of this.#groups.get(group)?.values() ?? []) ringOne(bell);
     this.#rung(group, null);
@@ -133,7 +134,7 @@ export class Notifier {
   }
 }
 
-/** Resolves to true after a ring, to false at the deadline or when `signal` is given. Rejects with the error that ended the group. */
+/** Resolves to true after a notification, to false at the deadline or when `signal` aborts. Rejects with the error that ended the group. */
 function rung(bell: Bell, owner: OwnerName, deadlineMs: number, signal: AbortSignal): Promise<boolean> {
   const { promise, resolve, reject } = Promise.withResolvers<boolean>();
   const timer =
@@ -175,7 +176,7 @@ async function wakeAll(bell: Bell): Promise<void> {
   for (let next = nextOf(bell); next; next = nextOf(bell)) {
     pieces ??= new Pieces(loopTime, next.owner, "bell.wake");
     next.settle(!bell.late.has(next));
-    // Its look runs in the microtask before this one continues.
+    // The waiter's read runs in the next microtask, before this loop continues.
     await null;
     const turn = pieces.next();
     if (turn) await turn;

@@ -23,7 +23,7 @@ export class Published<T> {
     return this.#value;
   }
 
-  /** How often the value was set: two equal numbers mean that nothing has changed in between. */
+  /** Number of times the value was set: equal numbers mean no change in between. */
   get generation(): number {
     return this.#generation;
   }
@@ -36,7 +36,10 @@ export class Published<T> {
     }
   }
 
-  /** The first value, the present one included, for which `predicate` holds. Rejects with DeadlineError; Infinity is no deadline. */
+  /**
+   * Resolves to the first value for which `predicate` holds, including the current one. Rejects with DeadlineError; Infinity means no
+   * deadline.
+   */
   until(predicate: (value: T) => boolean, deadlineMs: number, signal?: AbortSignal): Promise<T> {
     if (predicate(this.#value)) return Promise.resolve(this.#value);
     return new Promise((resolve, reject) => {

@@ -6,20 +6,20 @@
 import { monotonicMs } from "../clock.ts";
 import type { ServiceError } from "../service-error.ts";
 
-/** How long a refused owner's turn is kept for its next try. */
+/** Time for which the slot is reserved for a refused owner's retry. */
 const KEPT_MS = 60_000;
 
 export class ReservedSlot {
   readonly #refusal: () => ServiceError;
   #holder: string | null = null;
-  /** Time of the last refusal by owner, in the order of their first ones. */
+  /** Time of the last refusal by owner, in the order of first refusals. */
   readonly #refused = new Map<string, number>();
 
   constructor(refusal: () => ServiceError) {
     this.#refusal = refusal;
   }
 
-  /** Returns a function that releases the place, once. Throws the refusal. */
+  /** Takes the slot and returns a function that releases it. Throws the refusal error. */
   take(owner: string): () => void {
     const nowMs = monotonicMs();
     for (const [other, at] of this.#refused) if (nowMs - at > KEPT_MS) this.#refused.delete(other);

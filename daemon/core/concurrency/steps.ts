@@ -9,7 +9,7 @@ import { describeError } from "../service-error.ts";
 
 export interface Step<Context> {
   name: string;
-  /** Does the step. May run twice. */
+  /** Executes the step. May run twice. */
   run(context: Context): Promise<void>;
   /** Undoes it, or the leftovers of a partial run. May run twice, and if the step never ran. */
   undo(context: Context): Promise<void>;

@@ -20,19 +20,19 @@ export interface AgentWait {
   shown: { type: "reply" | "barrier" | "inbox"; id: string | null };
 }
 
-/** Limits by kind of wait. A wait for agents is checked for cycles through all others; a message wakes every wait for messages. */
+/** Limits by kind of wait. Each new wait for agents is checked for cycles through all others; a message wakes all waits for messages. */
 const LIMITS = {
   agents: { purpose: "for replies and at barriers", ofAgent: 128, ofRoom: 2048 },
   messages: { purpose: "for messages", ofAgent: 128, ofRoom: 10_000 },
 } as const;
 type Kind = keyof typeof LIMITS;
 
-/** Of one look for a cycle, in a transaction. A cycle that is not found by then ends with the waits' own deadlines. */
+/** Time limit of one cycle search, within a transaction. A cycle not found in that time ends with the deadlines of its waits. */
 const MAX_LOOK_MS = 10;
 
 export class WaitGraph {
   readonly #rooms = new Map<string, Map<string, Set<AgentWait>>>();
-  /** Waits of a room by kind. */
+  /** Number of waits by kind and room. */
   readonly #counts = { agents: new Map<string, number>(), messages: new Map<string, number>() };
   readonly #changed: (roomUid: string) => void;
 
@@ -41,7 +41,7 @@ export class WaitGraph {
     this.#changed = changed;
   }
 
-  /** Adds a wait; again does nothing. Throws deadlock_detected, quota_exceeded. */
+  /** Adds a wait; does nothing if it is already present. Throws deadlock_detected, quota_exceeded. */
   enter(roomUid: string, wait: AgentWait): void {
     const isNew = !this.#isIn(roomUid, wait);
     if (isNew) this.#requireSpace(roomUid, wait);
@@ -77,7 +77,7 @@ export class WaitGraph {
     this.#changed(roomUid);
   }
 
-  /** Counts a wait for all messages of a room; returns the function that ends it. Throws quota_exceeded. */
+  /** Counts a wait for all messages of a room; the returned function ends it. Throws quota_exceeded. */
   watch(roomUid: string): () => void {
     this.#requireRoom(roomUid, "messages");
     this.#count(roomUid, "messages", 1);
@@ -159,7 +159,7 @@ const tooMany = (holder: string, kind: Kind, used: number, cap: number) =>
     hint: "Wait for fewer at a time, or send without waiting and read the inbox.",
   });
 
-/** From `start`, one of the wait's own, to the agent `last`. */
+/** Path from `start`, one of the wait's own agents, to the agent `last`. */
 function pathTo(last: string, from: ReadonlyMap<string, string>, own: ReadonlySet<string>, start: string): string[] {
   const path: string[] = [];
   for (let agentId = last; !own.has(agentId); agentId = String(from.get(agentId))) path.unshift(agentId);

@@ -3,16 +3,16 @@
  * proportional to bytes, however small the frames were.
  */
 
-/** Taken off the count one after another. */
+/** Size of one write; the count of pending bytes decreases after each. */
 const PIECE_BYTES = 64 * 1024;
 const LEAST_BYTES = 1024;
 
 export class WriteBuffer {
   readonly #write: (bytes: Uint8Array) => Promise<void>;
   #buffer = new Uint8Array(0);
-  /** Bytes of the buffer in use. */
+  /** Used bytes of the buffer. */
   #filled = 0;
-  /** Bytes that the writer has, and has not written. */
+  /** Bytes passed to the writer, but not yet written. */
   #underway = 0;
 
   constructor(write: (bytes: Uint8Array) => Promise<void>) {

@@ -1,4 +1,4 @@
-/** Turns of the event loop: doing something once in a turn, and waiting for the next one. Long work goes by Pieces. */
+/** Helpers for turns of the event loop: once per turn, and waiting for the next turn. Long work uses Pieces. */
 
 /** Resolves in the next turn. */
 export const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
@@ -17,7 +17,7 @@ export function onceATurn<T>(ask: () => T): () => T {
   };
 }
 
-/** Counts calls by turns of the event loop: each call returns its number within the turn, from 1 on. */
+/** Returns a counter that restarts in each turn of the event loop: each call returns its number within the turn, from 1. */
 export function countInTurn(): () => number {
   let count = 0;
   const reset = () => {

@@ -10,7 +10,7 @@ export interface Certificate {
   key: string;
 }
 
-/** Reads certificate and key and makes sure that they belong together. Throws ConfigError. */
+/** Reads certificate and key and verifies that they match. Throws ConfigError. */
 export function readPair(certFile: string, keyFile: string): Certificate {
   const cert = readPem("tls.cert", certFile);
   const key = readPem("tls.key", keyFile);

@@ -19,7 +19,7 @@ interface Key {
 
 type PlanKey<P extends Plan> = `plans.${P}.${Capped}_${"soft" | "hard"}_cap` | `plans.${P}.credits`;
 
-/** The caps of a plan, each with the soft one and the hard one as shipped, and its credits. */
+/** The keys of a plan: a soft and a hard cap per resource, with their default values, and its credits. */
 function planKeys<const P extends Plan>(plan: P, caps: Record<Capped, readonly [soft: number, hard: number]>) {
   const keys = CAPPED.flatMap((what) => [
     [`plans.${plan}.${what}_soft_cap`, integer(caps[what][0], `Plan ${plan}: warn above this many ${WORDS[what]}.`)],
@@ -47,7 +47,7 @@ const WORDS: Record<Capped, string> = {
 
 export const DEFAULT_CONFIG_FILE = "/etc/roomd/config.toml";
 
-/** Durations are written as `90s`, `15m`, `24h`, `7d`. */
+/** Durations have the form `90s`, `15m`, `24h` or `7d`. */
 export const CONFIG_KEYS = {
   "http.listen": {
     kind: "string",
@@ -603,7 +603,7 @@ type ValueOf<K extends Key> = K["kind"] extends readonly string[]
       ? number
       : string;
 
-/** The values in force; durations are in seconds. */
+/** Effective values; durations are in seconds. */
 export type Config = { readonly [K in ConfigKey]: ValueOf<(typeof CONFIG_KEYS)[K]> };
 
 export class ConfigError extends Error {

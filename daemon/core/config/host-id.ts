@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto";
 import { type Config, ConfigError } from "./config.ts";
 import { readDurable } from "./durable-file.ts";
 
-/** It has to fit in a header, a file name and a command line. */
+/** Valid host ids are safe in a header, a file name and a command line. */
 const PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const LETTERS = "abcdefghijklmnopqrstuvwxyz234567";
 /** 60 bits. */

@@ -2,10 +2,10 @@
 import { isIP } from "node:net";
 import { ConfigError } from "./config.ts";
 
-/** Addresses that stand for all of the host's own. */
+/** Wildcard addresses: all addresses of the host. */
 export const WILDCARDS: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
-/** Throws ConfigError that names the key. */
+/** Parses host:port. Throws ConfigError that names the key. */
 export function parseListen(key: string, listen: string, example: string): { hostname: string; port: number } {
   const match = /^(?:\[([^\]]+)\]|([^:[\]\s]+)):(\d{1,5})$/.exec(listen);
   const [, v6, name, digits] = match ?? [];

@@ -6,7 +6,7 @@
  */
 import { join } from "node:path";
 
-/** sun_path of sockaddr_un holds 108 bytes with its final NUL. */
+/** sun_path of sockaddr_un has 108 bytes, including the final NUL. */
 const MAX_SOCKET_PATH_BYTES = 107;
 
 /** In runtime_dir: the exit reason of the previous daemon. The systemd unit writes it too. */
@@ -21,7 +21,7 @@ export const INSTALLED_UNIT = "/etc/systemd/system/roomd.service";
 export const UNIT_CHANGES = `${INSTALLED_UNIT}.d`;
 /** Directory in which the package keeps the previous binaries during an upgrade, until the new ones have answered. */
 export const PREVIOUS = join(PACKAGED, "previous");
-/** The change of the unit by which those run. */
+/** The unit's drop-in that starts the previous binaries. */
 export const PREVIOUS_UNIT_CHANGE = "/usr/share/roomd/previous-version.conf";
 /** Read by the package's purge: paths of roomd outside of the usual directories, one per line. */
 export const PURGE_LIST = "/var/lib/roomd/purge";
@@ -38,12 +38,12 @@ export interface SandboxPaths {
   overlay: string;
   /** Directory of its files from the template. */
   base: string;
-  /** Memory and devices while it hibernates, and by which it is whole. */
+  /** Memory and device state of a hibernated sandbox; `saved` marks them as complete. */
   memory: string;
   saved: string;
   /** Directory of the bounded log of the serial console. */
   console_log: string;
-  /** Process records, which only the daemon writes, and a directory of sockets for each program that makes some. */
+  /** Process records, written only by the daemon, and one directory of sockets per program that creates sockets. */
   runtime: string;
   vm_sockets: string;
   vsock_sockets: string;
@@ -92,7 +92,7 @@ function checkpointPaths(directory: string): CheckpointPaths {
 
 export type Paths = ReturnType<typeof makePaths>;
 
-/** Throws when runtime_dir is too long for the sockets in it. */
+/** Throws if runtime_dir is too long for the paths of its sockets. */
 export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
   const { data_dir: data, runtime_dir: runtime } = dirs;
   // Called often: built from existing paths, a tenth of the cost of joining.
@@ -136,7 +136,7 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     host_id: join(data, "host_id"),
     /** File of `roomd setup`: the first keys, in lines NAME=VALUE. */
     first_keys: join(data, "setup.env"),
-    /** The log of a daemon that `roomd setup` has started in the background. */
+    /** Log of a daemon started in the background by `roomd setup`. */
     daemon_log: join(data, "daemon.log"),
     ssh_host_key: join(data, "ssh_host_ed25519_key"),
     port_key: join(data, "port_token_key"),
@@ -150,7 +150,7 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     org_templates: join(data, "org-templates"),
     templates_of: (owner: string | null) =>
       owner === null ? join(data, "templates") : join(data, "org-templates", owner),
-    /** `owner` is an organization; null: the host. */
+    /** `owner`: an organization; null: the host. */
     template: (templateId: string, owner: string | null = null) => join(paths.templates_of(owner), templateId),
     rooms: join(data, "rooms"),
     /**
@@ -166,20 +166,20 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     checkpoints: (roomUid: string) => join(data, "rooms", roomUid, "checkpoints"),
     checkpoint: (roomUid: string, checkpointId: string) =>
       checkpointPaths(join(paths.checkpoints(roomUid), checkpointId)),
-    /** There as long as a room is being made of a checkpoint and has no row. */
+    /** Exists while a room is created from a checkpoint and has no row yet. */
     unborn: (roomUid: string) => join(data, "rooms", roomUid, "unborn"),
     /** The drive that replaces the room's during a restore. */
     turned_drive: (roomUid: string) => join(data, "rooms", roomUid, "turned"),
     /** Former parts of the room, under unique names until they are erased. */
     former: (roomUid: string) => join(data, "rooms", roomUid, "former"),
-    /** Further names of a drive's files, while it is made of a checkpoint. */
+    /** Additional hard links to a drive's files while the drive is created from a checkpoint. */
     drive_links: (roomUid: string) => join(data, "rooms", roomUid, "links"),
     /** Its packed state while it moves to another host. */
     departing: (roomUid: string) => {
       const directory = join(data, "rooms", roomUid, "departing");
       return { directory, store: join(directory, "drive"), state: join(directory, "state.ndjson") };
     },
-    /** Rooms that come from other hosts and are not this one's yet. */
+    /** Rooms that are moving here from other hosts, not yet owned by this host. */
     arrivals: join(data, "arriving"),
     arriving: (roomUid: string) => {
       const directory = join(data, "arriving", roomUid);
@@ -187,13 +187,13 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
       return {
         ...{ directory, store: join(directory, "drive"), state: join(directory, "state.ndjson"), room },
         ...{ drive: join(room, "drive"), links: join(room, "links") },
-        /** A directory for each sandbox that goes along. */
+        /** One directory per sandbox that moves with the room. */
         sandboxes: join(directory, "sandboxes"),
         /** Written when the room is complete: the description of the room. */
         whole: join(directory, "room.json"),
       };
     },
-    /** Rooms' files that are being made or read: nothing of the service is there. */
+    /** Room backups being created or read; contains no other state of the service. */
     room_files: join(data, "room-files"),
     room_file: (name: string) => {
       const directory = join(data, "room-files", name);
@@ -201,7 +201,7 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
       return {
         ...{ directory, store: join(directory, "drive"), state: join(directory, "state.ndjson") },
         checkpoints: join(directory, "checkpoints"),
-        /** A drive that is there for a moment. */
+        /** Temporary copy of a drive. */
         scratch: { directory: scratch, drive: join(scratch, "drive"), links: join(scratch, "links") },
       };
     },
@@ -222,19 +222,22 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     daemon_lock: join(runtime, "daemon.lock"),
     data_lock: join(data, "daemon.lock"),
     build_lock: join(data, "template-build.lock"),
-    /** Held by the template build that gets the lock next. */
+    /** Lock of the template build that is next in line for the build lock. */
     build_turn: join(data, "template-build-turn.lock"),
-    /** The output so far of the template build that holds the lock, or held it last. */
+    /** Output of the template build that holds the build lock, or held it last. */
     build_progress: join(data, "template-build.progress"),
     backup_lock: join(data, "backup.lock"),
-    /** The database as it was, while it is not known whether a newer version works with it. */
+    /** Copy of the database before an upgrade, until a newer version is known to work with the migrated one. */
     before_upgrade: join(data, "before-upgrade"),
     /** Working directory of a backup or a restore: it contains nothing of the service. */
     backup: join(data, "backup"),
     /** Result of the last backup to an object store. */
     backup_state: join(data, "backup-s3.json"),
     last_end: join(runtime, LAST_END_FILE),
-    /** There after an end for a disk failure, until the database is written again. A reboot removes it, and the kernel's pages with it. */
+    /**
+     * Exists after a stop because of a disk failure, until the next start has written the database again. A reboot removes the file,
+     * together with the page cache.
+     */
     disk_failed: join(runtime, "disk-failed"),
     /** Present while the daemon is requested to save all sandboxes before it ends. */
     hibernate_all: join(runtime, "hibernate-all"),
@@ -243,9 +246,9 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     sandbox: (sandboxId: string) => guestPaths(paths.sandboxes, paths.guests, sandboxId),
     /** A guest that a template build starts concurrently with a daemon, which must not treat it as a leftover of its own. */
     trial: (sandboxId: string) => guestPaths(paths.trials, paths.trial_guests, sandboxId),
-    /** A guest that makes a film. */
+    /** A guest that renders a film. */
     film: (sandboxId: string) => guestPaths(paths.films, paths.film_guests, sandboxId),
-    /** A guest that is saved with more processors than its template was. */
+    /** A guest saved with more processors than its template. */
     saving: (sandboxId: string) => guestPaths(paths.savings, paths.saving_guests, sandboxId),
   };
   const longest = `${paths.sandbox(`sbx_${"0".repeat(26)}`).vsock}_65535`;

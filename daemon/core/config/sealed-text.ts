@@ -6,7 +6,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 export const SEAL_KEY_BYTES = 32;
 
-/** A key for one purpose of a secret that has 256 bits of chance: nothing slower is needed. */
+/** Derives a key for one purpose from a secret with 256 bits of entropy; no slow key derivation is necessary. */
 export function sealingKey(secret: string | Uint8Array, purpose: string): Buffer {
   return Buffer.from(hkdfSync("sha256", secret, "", purpose, SEAL_KEY_BYTES));
 }

@@ -9,7 +9,7 @@ const DAY_MS = 86_400_000;
 
 export interface SelfSigned {
   commonName: string;
-  /** Names and addresses that it is good for. */
+  /** DNS names and addresses for which the certificate is valid. */
   names: readonly string[];
   /** Extended key usages: of a server, and of a client too. */
   usages: readonly ("serverAuth" | "clientAuth")[];
@@ -26,13 +26,13 @@ export async function newPrivateKey(): Promise<string> {
     .toString();
 }
 
-/** A certificate of the key, which newPrivateKey has made; both as PEM. */
+/** Self-signed certificate for a key made by newPrivateKey; both as PEM. */
 export async function selfSigned(key: string, wanted: SelfSigned): Promise<string> {
   await import("reflect-metadata"); // required by the library when it is loaded
   const x509 = await import("@peculiar/x509");
   const keys = await pairOf(key);
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
-    // A first digit of 4 keeps the number positive and in its shortest form.
+    // A first digit of 4 keeps the number positive and its DER encoding minimal.
     serialNumber: `4${randomBytes(16).toString("hex").slice(1)}`,
     name: `CN=${wanted.commonName}`,
     notBefore: new Date(wanted.now - BACKDATE_MS),
@@ -43,7 +43,7 @@ export async function selfSigned(key: string, wanted: SelfSigned): Promise<strin
       new x509.BasicConstraintsExtension(false, undefined, true),
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
       new x509.ExtendedKeyUsageExtension(wanted.usages.map((each) => x509.ExtendedKeyUsage[each])),
-      // Strict verifiers (Python 3.13) want both key identifiers.
+      // Strict verifiers (Python 3.13) require both key identifiers.
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
       await x509.AuthorityKeyIdentifierExtension.create(keys.publicKey),
       new x509.SubjectAlternativeNameExtension(

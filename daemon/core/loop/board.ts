@@ -1,13 +1,13 @@
-/** The event loop's current piece, in memory shared with its watchdog's thread. */
+/** The event loop's current piece, in memory shared with the watchdog thread. */
 
-/** Indexes of 64-bit numbers; times are of the monotonic clock of the loop's thread. */
+/** Indexes of 64-bit numbers; times are monotonic times of the loop's thread. */
 const TIMES = { beat: 0, since: 1, length: 2 } as const;
-/** Indexes of 32-bit numbers after those. */
+/** Indexes of the 32-bit numbers that follow. */
 const WORDS = { piece: 0, label: 1, owner: 2, length: 3 } as const;
 
 export const BOARD_BYTES = TIMES.length * 8 + WORDS.length * 4;
 
-/** `beat`: last beat of the loop's timer. `since`: start of the running piece, 0 if there is none. */
+/** `beat`: last beat of the loop's timer. `since`: start of the running piece, 0 if none runs. */
 export interface BoardState {
   beat: number;
   since: number;

@@ -1,4 +1,4 @@
-/** Statistics of the event loop's time, for metrics and `roomd top`. */
+/** Statistics of event loop time, for metrics and `roomd top`. */
 
 import { monotonicMs } from "../clock.ts";
 import { Histogram } from "../histogram.ts";
@@ -8,9 +8,9 @@ const PIECE_BOUNDS_SECONDS = [0.0001, 0.0005, 0.002, 0.005, 0.02, 0.1, 1];
 const WAIT_BOUNDS_SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 2];
 /** No piece may take longer. */
 const LONG_MS = 20;
-/** The longest piece is reported for one to two of these. */
+/** The longest piece is reported for one to two windows. */
 const WINDOW_MS = 30_000;
-/** Kinds of work, besides operations; all calls are one kind. */
+/** Kinds of work that is not an operation; all operations are of the kind `call`. */
 export const LOOP_KINDS = [
   "call",
   "request",
@@ -57,12 +57,12 @@ export class LoopFigures {
     time.observe((piece) => this.#note(piece));
   }
 
-  /** Milliseconds of each account since the start, the largest first: `org:ID`, `net` or `host`. */
+  /** Milliseconds per account since the start, largest first: `org:ID`, `net` or `host`. */
   get used(): [account: string, ms: number][] {
     return [...this.#time.used].toSorted(([, a], [, b]) => b - a);
   }
 
-  /** Queued pieces: of organizations, of networks, of the service. */
+  /** Number of queued pieces of organizations, networks and the service. */
   get waiting(): Record<"org" | "net" | "host", number> {
     return this.#time.waiting;
   }

@@ -1,4 +1,4 @@
-/** The event loop of this process: its scheduler, and the account of its time. */
+/** The event loop of this process: its scheduler and its time accounting. */
 import { chargeTimers } from "../clock.ts";
 import { LoopFigures } from "./figures.ts";
 import { LoopTime } from "./time.ts";
@@ -12,7 +12,7 @@ export { LoopTime } from "./time.ts";
 export { recordTurns } from "./turns.ts";
 export { watchLoop } from "./watch.ts";
 
-// References of their own, so that a test's fake clock does not stop the scheduler.
+// Captured references, so that a test's fake clock does not stop the scheduler.
 const { setImmediate, setTimeout } = globalThis;
 const now = performance.now.bind(performance);
 

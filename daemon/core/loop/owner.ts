@@ -11,5 +11,5 @@ export type OwnerName = `org:${string}` | `net:${string}` | "host";
 
 export const ownerOf = (orgId: string): OwnerName => `org:${orgId}`;
 
-/** Key of an owner's account: all networks share one. */
+/** An owner's account: all networks share one account. */
 export const accountOf = (owner: OwnerName): string => (owner.startsWith("net:") ? "net" : owner);

@@ -1,17 +1,17 @@
-/** Long work in pieces: after 2 ms of the event loop it lets others have theirs. */
+/** Splits long work into pieces: after 2 ms of event loop time, other work runs. */
 import type { OwnerName } from "./owner.ts";
 import type { LoopTime } from "./time.ts";
 
 const PIECE_MS = 2;
 
 interface Options {
-  /** Key, sandbox or connection, which take turns within their owner. */
+  /** Key, sandbox or connection; those of one owner take turns. */
   within?: string;
-  /** Ends the work: the next piece does not start, and its promise rejects with the signal's reason. */
+  /** Cancels the work: the next piece does not start, and its promise rejects with the signal's reason. */
   signal?: AbortSignal;
 }
 
-/** Work that one owner continues for long. Create it where the work starts. */
+/** Long work of one owner. Create it where the work starts. */
 export class Pieces {
   readonly #time: LoopTime;
   readonly #owner: OwnerName;
@@ -28,8 +28,8 @@ export class Pieces {
   }
 
   /**
-   * Null if the work may continue, otherwise a promise to await before it does. Cheap enough for each row. All works of an owner share the time
-   * of a piece; outside of one, as after an await, work enters the loop as a callback does.
+   * Null if the work may continue, otherwise a promise to await first. Cheap enough to call for each row. All works of an owner share the
+   * time of a piece; outside of a piece, for example after an await, the work enters the loop as a callback does.
    */
   next(): Promise<void> | null {
     const ranMs = this.#time.ranFor(this.#owner);
@@ -41,7 +41,7 @@ export class Pieces {
     return null;
   }
 
-  /** Waits for a piece in any case: before a step that takes milliseconds, or may be one of many that start together. */
+  /** Always waits for a new piece: before a step that takes milliseconds, or that may be one of many that start together. */
   turn(): Promise<void> {
     return this.#time.next(this.#owner, this.#label, this.#within).then(this.#start);
   }
@@ -49,5 +49,5 @@ export class Pieces {
   readonly #start = (): void => this.#signal?.throwIfAborted();
 }
 
-/** The part of Pieces that a walk uses. */
+/** The part of Pieces that iterations use. */
 export type PieceTurns = Pick<Pieces, "next" | "turn">;

@@ -1,4 +1,4 @@
-/** Work in short steps, as a generator that yields after each: done whole, or in pieces of the event loop. */
+/** Work in short steps, as a generator that yields after each step: run to completion, or in pieces of the event loop. */
 import type { Pieces } from "./pieces.ts";
 
 export type Steps<Result> = Generator<undefined, Result>;

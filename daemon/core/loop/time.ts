@@ -1,16 +1,16 @@
 /**
  * Scheduler of the event loop: start-time fair queueing (Goyal, Vin, Cheng 1996) by measured time.
  *
- * A piece is one callback of the event loop with its microtasks, up to the next one that names an owner. Each account has a finish tag in
- * virtual time; a piece advances the tag by its duration, and the account with the lowest tag runs next. The tag of an idle account is
+ * A piece is one callback of the event loop with its microtasks, up to the next callback that names an owner. Each account has a finish tag
+ * in virtual time; a piece advances the tag by its duration, and the account with the lowest tag runs next. The tag of an idle account is
  * raised to the virtual time less a small credit, so that it cannot save up time.
  *
  *   enter ─▶ empty queue, time left in the turn ─▶ starts immediately
  *        └─▶ otherwise queued: account ─▶ network ─▶ key, sandbox or connection, in order of arrival
  *
- * A turn starts at most 16 queued pieces, and none after 2 ms: turns of 1 ms cost a fifth of the throughput of 64 connections, and others feel
- * longer ones. Each piece has a macrotask of its own, except that an account with short pieces starts up to 4 in one: polling the sockets after
- * each would cost more than the pieces.
+ * A turn starts at most 16 queued pieces, and none after 2 ms: turns of 1 ms cost a fifth of the throughput of 64 connections, and longer
+ * turns noticeably delay other work. Each piece has its own macrotask, except that an account with short pieces starts up to 4 in one:
+ * polling the sockets after each would cost more than the pieces.
  */
 import { FairQueue } from "../concurrency/fair-queue.ts";
 import { accountOf, type OwnerName } from "./owner.ts";
@@ -26,7 +26,7 @@ export interface LoopTimeDeps {
   cpu(): number;
 }
 
-/** A piece as it is reported: `ms` is elapsed time, `cpuMs` an upper bound of the thread's processor time, measured for long pieces only. */
+/** A reported piece: `ms` is elapsed time, `cpuMs` an upper bound of the thread's processor time, measured for long pieces only. */
 export interface Piece {
   owner: OwnerName;
   /** Operation, or kind of work. */
@@ -37,24 +37,24 @@ export interface Piece {
   waitedMs: number;
 }
 
-/** Display of the running piece; times are of the scheduler's clock. */
+/** Observer of the running piece; times are of the scheduler's clock. */
 export interface Display {
   /** `account` is `org:ID`, `net` or `host`. */
   start(now: number, account: string, label: string): void;
   end(): void;
 }
 
-/** Time in which queued pieces start. */
+/** Time of a turn in which queued pieces may start. */
 const START_MS = 2;
-/** Time of a turn in which work that finds no queue starts immediately: about 45 refused requests. */
+/** Time of a turn in which work starts immediately if the queue is empty: about 45 refused requests. */
 const FREE_MS = 3;
 const MAX_STARTS = 16;
 const MAX_TOGETHER = 4;
-/** Pieces of an account start together if their average is shorter; a piece of over 1 ms ends this for a second. */
+/** Pieces of an account start together if their average duration is shorter; a piece of over 1 ms disables this for a second. */
 const SHORT_MS = 0.15;
 const LONG_MS = 1;
 const LONG_REMEMBERED_MS = 1_000;
-/** Lead of an account that was idle. A larger one would let many accounts pass each other. */
+/** Credit of an idle account. A larger credit would let many accounts overtake each other. */
 const CREDIT_MS = 1;
 /** No piece may take longer. An account has 5 % of the time for longer pieces, and 250 ms in advance: above that, it pauses. */
 const OVERRUN_MS = 20;
@@ -63,15 +63,15 @@ const OVERRUN_BURST_MS = 250;
 const MAX_PAUSE_MS = 2_000;
 /** Weight of a new piece in an account's average. */
 const SMOOTHING = 1 / 8;
-/** The account that all networks share. */
+/** The account shared by all networks. */
 const NETWORKS = accountOf("net:");
-/** Its own share of the first turn of a request with a known caller: a flood of such requests leaves time to other work. */
+/** Share of an authenticated request's first turn that the networks' account pays: a flood of such requests leaves time to other work. */
 const KNOWN_SHARE = 1 / 4;
 /** Idle accounts above this number are dropped: their tags have no effect. */
 const MAX_ACCOUNTS = 1_024;
-/** Farthest that a tag runs ahead of the virtual time, by callbacks that could not be held back. */
+/** Maximum lead of a tag over the virtual time, caused by callbacks that cannot be delayed. */
 const MAX_LEAD_MS = 2_000;
-/** Greatest age of the processor time at the start of a piece. */
+/** Maximum age of the processor time reading at the start of a piece. */
 const CPU_READ_EVERY_MS = 5;
 
 interface Turn {
@@ -86,14 +86,14 @@ class Account {
   readonly name: string;
   /** Milliseconds since the start. */
   used = 0;
-  /** Virtual time at which its last piece ended. */
+  /** Virtual time at the end of the account's last piece. */
   tag = 0;
-  /** In milliseconds; long until it is known to be short. */
+  /** Average duration of pieces in milliseconds; assumed long until measured. */
   average = LONG_MS;
   lastLongAt = Number.NEGATIVE_INFINITY;
   pausedUntil = Number.NEGATIVE_INFINITY;
   readonly #overrun = { ms: 0, at: 0 };
-  /** Networks take turns, and in each its connections; an organization is one network. */
+  /** Networks take turns, and within each its connections; an organization counts as one network. */
   readonly #owners = new FairQueue<Turn>();
   readonly #within = new Map<OwnerName, FairQueue<Turn>>();
   waiting = 0;
@@ -111,7 +111,7 @@ class Account {
     this.waiting++;
   }
 
-  /** Pauses once its long pieces use more than their share of the time. */
+  /** Pauses the account once its long pieces exceed their share of the time. */
   overran(ms: number, now: number): void {
     const earned = (now - this.#overrun.at) * OVERRUN_SHARE;
     this.#overrun.ms = Math.max(0, this.#overrun.ms - earned) + ms;
@@ -159,8 +159,8 @@ export class LoopTime {
   }
 
   /**
-   * Replaces the clock of the thread's processor time. `everyMs`: greatest age of its reading at the start of a piece. `aboveMs`: pieces of
-   * more elapsed time have theirs measured.
+   * Replaces the clock of the thread's processor time. `everyMs`: maximum age of its reading at the start of a piece. `aboveMs`: processor
+   * time is measured for pieces with more elapsed time.
    */
   measureBy(cpu: () => number, reads = this.#cpuReads): void {
     this.#readCpu = cpu;
@@ -168,37 +168,38 @@ export class LoopTime {
     this.#cpu = { at: this.#deps.now(), read: cpu() };
   }
 
-  /** Milliseconds of each account since the start: `org:ID`, `net` or `host`. */
+  /** Milliseconds per account since the start: `org:ID`, `net` or `host`. */
   get used(): ReadonlyMap<string, number> {
     const used = [...this.#accounts.values()].filter((account) => account.used > 0);
     return new Map([...this.#usedBefore, ...used.map((account) => [account.name, account.used] as const)]);
   }
 
-  /** Owner of the piece that runs; the service, between pieces. */
+  /** Owner of the running piece; `host` between pieces. */
   get owner(): OwnerName {
     return this.#current?.owner ?? "host";
   }
 
   /**
-   * For work that continues in a callback which cannot be held back, as one of another thread or of a timer: the function that it returns starts
-   * that callback, and charges it to the owner of the piece that runs now. `label` is that of work between pieces, the service's own.
+   * For work that continues in a callback that cannot be delayed, such as a message of another thread or a timer: the returned function
+   * starts that callback and charges it to the owner of the currently running piece. `label`: used if no piece runs, for work of the
+   * service.
    */
   continuation(label: string): () => void {
     const { owner, label: ran } = this.#current ?? { owner: "host", label };
     return () => this.goesOn(owner, ran);
   }
 
-  /** Milliseconds that a piece of this owner has run; null if none runs. */
+  /** Milliseconds that the current piece of this owner has run; null if none runs. */
   ranFor(owner: OwnerName): number | null {
     return this.#current?.owner === owner ? this.#deps.now() - this.#since : null;
   }
 
-  /** Whether a piece of this owner and label runs. */
+  /** Whether a piece of this owner with this label is running. */
   isIn(owner: OwnerName, label: string): boolean {
     return this.#current?.owner === owner && this.#current.label === label;
   }
 
-  /** Queued pieces by kind of owner. */
+  /** Number of queued pieces by kind of owner. */
   get waiting(): Record<"org" | "net" | "host", number> {
     const waiting = { org: 0, net: 0, host: 0 };
     for (const [name, account] of this.#accounts) {
@@ -207,7 +208,7 @@ export class LoopTime {
     return waiting;
   }
 
-  /** Displays each piece from its start on; null ends this. */
+  /** Reports each piece to `display` when it starts; null disables this. */
   show(display: Display | null): void {
     this.#display = display;
   }
@@ -217,23 +218,24 @@ export class LoopTime {
     this.#observers.push(observe);
   }
 
-  /** Whether a piece runs; otherwise the running callback has named no owner. */
+  /** Whether a piece is running; otherwise the running callback has named no owner. */
   get isInPiece(): boolean {
     return this.#current !== null;
   }
 
   /**
-   * Starts a piece of the owner: null if it starts immediately, otherwise a promise that resolves when it may. `within` is the key, sandbox
-   * or connection, which take turns within their owner; each keeps its order.
+   * Starts a piece of the owner: null if it starts immediately, otherwise a promise that resolves when it may. `within` is a key, sandbox
+   * or connection: those of one owner take turns, each in order of arrival.
    */
   enter(owner: OwnerName, label: string, within = ""): Promise<void> | null {
     const account = this.#account(owner);
     const network = this.#takeOver(account, owner);
     const isFree = this.#schedule() && this.#queued.size === 0;
-    // A request that has waited for its first turn does not queue again for its organization's, unless that is ahead of others.
+    // A request that was queued for its first turn is not queued again in its organization's account, unless that account is ahead of
+    // others.
     const follows = this.#followers > 0 && account.waiting === 0 && account.tag - this.#virtual <= CREDIT_MS;
     if ((!isFree && !follows) || account.pausedUntil > this.#deps.now()) {
-      // Other requests of this callback are the network's until their callers are known.
+      // Other requests of this callback are charged to the network until their callers are known.
       if (network) this.goesOn(network, "request");
       return this.#wait(account, owner, label, within);
     }
@@ -243,22 +245,22 @@ export class LoopTime {
     return null;
   }
 
-  /** As `enter`, but lets queued pieces and other callbacks run first. */
+  /** Like `enter`, but queued pieces and other callbacks run first. */
   next(owner: OwnerName, label: string, within = ""): Promise<void> {
     this.#schedule();
     return this.#wait(this.#account(owner), owner, label, within);
   }
 
-  /** Charges the time from now on to this owner: a callback that could not be held back starts, or work continues after an await. */
+  /** Charges the time from now on to this owner: when a callback that cannot be delayed starts, or work continues after an await. */
   goesOn(owner: OwnerName, label: string): void {
     this.#schedule();
     this.#start(this.#account(owner), owner, label);
   }
 
   /**
-   * Has the caller's account pay for the first turn of its request, in which the network's account ran until the caller was known. Otherwise the
-   * requests of all organizations would share the time of one account, and each would wait for a piece of every busy organization.
-   * Returns the network; null if none runs.
+   * Charges the caller's account for the first turn of its request, which ran in the network's account until the caller was known.
+   * Otherwise the requests of all organizations would share the time of one account, and each would wait for a piece of every busy
+   * organization. Returns the network; null if no network's piece runs.
    */
   #takeOver(account: Account, owner: OwnerName): OwnerName | null {
     const piece = this.#current;
@@ -281,7 +283,7 @@ export class LoopTime {
     return account;
   }
 
-  /** Tags below the virtual time less the credit are those of new accounts. */
+  /** Drops idle accounts with a tag below the virtual time less the credit: a new account would have the same effect. */
   #dropIdle(): void {
     const now = this.#deps.now();
     for (const [name, account] of this.#accounts) {
@@ -303,7 +305,7 @@ export class LoopTime {
     });
   }
 
-  /** Has the turn end its last piece. False if its free time is used up. */
+  /** Schedules the end of the turn's last piece. Returns false if the turn's free time is used up. */
   #schedule(): boolean {
     const now = this.#deps.now();
     if (this.#isScheduled) return now - this.#turnStartedAt < FREE_MS;
@@ -313,7 +315,7 @@ export class LoopTime {
     return true;
   }
 
-  /** Between turns: ends the piece of the last, and starts queued pieces. */
+  /** Between turns: ends the last piece of the turn, and starts queued pieces. */
   readonly #turn = (): void => {
     this.#end();
     this.#followers = 0;
@@ -379,7 +381,7 @@ export class LoopTime {
     this.#display?.start(now, account.name, label);
   }
 
-  /** Charges the current piece; returns the time. */
+  /** Charges and ends the current piece; returns the current time. */
   #end(): number {
     const now = this.#deps.now();
     const piece = this.#current;
@@ -392,7 +394,7 @@ export class LoopTime {
     account.average += (ms / pieces - account.average) * SMOOTHING;
     if (ms > LONG_MS) account.lastLongAt = now;
     account.used += ms;
-    // On a busy host a piece is also long if the thread was descheduled: its owner is charged for processor time only.
+    // On a busy host a piece is also long if the thread was descheduled: only processor time counts as overrun.
     const cpuMs = ms > this.#cpuReads.aboveMs ? this.#readCpu() - this.#cpu.read : null;
     if (cpuMs !== null && cpuMs > OVERRUN_MS && owner.startsWith("org:")) account.overran(cpuMs, now);
     for (const observe of this.#observers) observe({ owner, label, ms, cpuMs, waitedMs });

@@ -1,13 +1,13 @@
 /**
- * Record of long turns, for tests: `ROOMD_TEST_TURNS=FILE` writes a line of JSON for each piece of over 5 ms, and for work without an owner of
- * over 5 ms between two pieces. Inert otherwise.
+ * Record of long turns, for tests: `ROOMD_TEST_TURNS=FILE` writes a JSON line for each piece of over 5 ms, and for work without an owner of
+ * over 5 ms between two pieces. Inactive otherwise.
  */
 import * as jsc from "bun:jsc";
 import { monotonicMs, startUnchargedInterval, stopTimer } from "../clock.ts";
 import type { LoopTime, Piece } from "./time.ts";
 
 export const TURNS_VARIABLE = "ROOMD_TEST_TURNS";
-/** Samples the stacks of long turns as well, which costs a tenth of the process's time. */
+/** Also samples the stacks of long turns, at the cost of a tenth of the process's time. */
 export const STACKS_VARIABLE = "ROOMD_TEST_TURN_STACKS";
 
 /** Shorter turns are not recorded. */
@@ -24,7 +24,7 @@ export interface RecordedTurn {
   label: string;
   owner: string;
   ms: number;
-  /** The thread's processor time. Of unnamed work a lower bound. */
+  /** The thread's processor time; a lower bound for work without an owner. */
   cpu_ms: number;
   /** Milliseconds since the record began. */
   at_ms: number;
@@ -32,7 +32,7 @@ export interface RecordedTurn {
   stack?: string | undefined;
 }
 
-/** `cpu` is the thread's processor time in milliseconds. Returns the end of the record. */
+/** `cpu` returns the thread's processor time in milliseconds. The returned function ends the record. */
 export function recordTurns(time: LoopTime, cpu: () => number, env: Record<string, string | undefined>): () => void {
   const file = env[TURNS_VARIABLE];
   if (!file) return () => {};
@@ -49,7 +49,7 @@ export function recordTurns(time: LoopTime, cpu: () => number, env: Record<strin
     writer.write(`${JSON.stringify(line)}\n`);
     writer.flush();
   };
-  // A beat is late by the turn that it waits for: what exceeds its interval is a part of that turn.
+  // The turn delays the next beat: the delay beyond the beat's interval is part of that turn.
   const noteUnnamed = (until: { at: number; cpu: number }) => {
     const cpuMs = until.cpu - mark.cpu - BEAT_MS;
     if (cpuMs > LONG_MS) note({ label: "unnamed", owner: "host", ms: until.at - mark.at }, cpuMs);
@@ -81,10 +81,10 @@ interface Trace {
   frames: { name: string; line?: number; sourceURL?: string }[];
 }
 
-/** JavaScriptCore's sampling profiler: about a sample a millisecond. */
+/** JavaScriptCore's sampling profiler: about one sample per millisecond. */
 function startSampling() {
   jsc.startSamplingProfiler();
-  // Not in the types of bun:jsc.
+  // Missing in the types of bun:jsc.
   const { samplingProfilerStackTraces } = jsc as unknown as { samplingProfilerStackTraces(): { traces: Trace[] } };
   const take = () => samplingProfilerStackTraces().traces;
   return {

@@ -13,11 +13,11 @@ declare const self: Worker;
 const LOOK_MS = 10;
 const STANDS_MS = 100;
 const AGAIN_MS = 1_000;
-/** A longer delay of the thread itself means that its process or host was suspended. */
+/** A longer delay of the watchdog itself means that its process or host was suspended. */
 const LATE_MS = 50;
-/** The loop's thread is the process's first. */
+/** The loop's thread is the main thread of the process. */
 const TASK = `/proc/self/task/${process.pid}`;
-/** Of system calls that block: `asm/unistd.h` of x86-64, and the generic one of arm64. */
+/** Blocking system calls: `asm/unistd.h` of x86-64, and the generic table of arm64. */
 const SYSCALLS: Record<string, Record<number, string>> = {
   x64: {
     0: "read",
@@ -59,7 +59,7 @@ function watch(board: Board, log: ReturnType<typeof makeLog>): void {
     const isLate = at - lookedAt > LOOK_MS + LATE_MS;
     lookedAt = at;
     const { beat, since, label, owner } = board.read();
-    // The missing beat reveals a piece without an owner.
+    // Without a running piece, the time since the last beat reveals a block.
     const from = since > 0 ? since : beat;
     const ms = ageOf(from);
     if (isLate || ms < STANDS_MS || beat > from + STANDS_MS) return;

@@ -5,11 +5,11 @@ import { agesOfThread, monotonicMs } from "../clock.ts";
 import type { OwnerName } from "../loop/index.ts";
 import { describeError, ServiceError } from "../service-error.ts";
 
-/** Parts of a task's output that are sent before the first of them is taken. */
+/** Maximum number of a task's output parts in flight. */
 export const WINDOW = 4;
 
 export type ToThread =
-  /** First: the input of the thread's `open`, and memory that shows its running part. */
+  /** First message: the input of the thread's `open`, and memory that shows its running part. */
   | { is: "open"; opening: unknown; board: SharedArrayBuffer }
   | { is: "run"; id: number; task: string; input: unknown; owner: OwnerName }
   /** A part was taken. */
@@ -24,7 +24,7 @@ export interface TaskPart {
   isLast: boolean;
 }
 
-/** An error of a task; `problem` has the parts of a ServiceError. */
+/** An error of a task; `problem` has the fields of a ServiceError. */
 export interface Failure {
   message: string;
   problem: Pick<ServiceError, "code" | "options"> | null;
@@ -83,25 +83,25 @@ export class PartBoard {
     this.#slots[SINCE] = 0;
   }
 
-  /** Milliseconds since the running part started, as the event loop sees it; 0 if none runs. */
+  /** Milliseconds since the running part started, by the event loop's clock; 0 if none runs. */
   get ms(): number {
     const since = this.#slots[SINCE] ?? 0;
     return since === 0 ? 0 : this.#ageOf(since);
   }
 
-  /** Processor time that the running part has taken, as the kernel counts it. */
+  /** Processor time of the running part, measured by the kernel. */
   async cpuMs(): Promise<number> {
     const used = await cpuMsOf(this.#slots[THREAD] ?? 0);
     return this.ms === 0 ? 0 : used - (this.#slots[CPU] ?? 0);
   }
 
-  /** Task of the running part; also of one in which the thread has ended. */
+  /** Task of the running part; remains set if the thread has ended during that part. */
   get task(): number | null {
     return this.#slots[SINCE] === 0 ? null : (this.#slots[TASK] ?? null);
   }
 }
 
-/** Of a thread of this process; 0 if it has ended. */
+/** Processor time of a thread of this process; 0 if it has ended. */
 async function cpuMsOf(threadId: number): Promise<number> {
   const schedstat = await readFile(`/proc/self/task/${threadId}/schedstat`, "utf8").catch(() => "0");
   return Number(schedstat.split(" ")[0]) / 1e6;

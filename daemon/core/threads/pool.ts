@@ -1,6 +1,4 @@
-/**
- * Service threads of one kind: starts them one after another and replaces those that have ended. Tasks go to the least loaded.
- */
+/** Service threads of one kind: started one after another and replaced when they end. Tasks go to the least loaded thread. */
 import { monotonicMs, startTimer, stopTimer } from "../clock.ts";
 import { Published } from "../concurrency/published.ts";
 import type { Log } from "../log.ts";
@@ -11,7 +9,10 @@ const ENDS_WITHIN_MS = 60_000;
 
 export interface ThreadPoolOptions extends ThreadOptions {
   count: number;
-  /** Least time between two replacements, which never end then; if absent, the third end within a minute is not replaced. */
+  /**
+   * Minimum time between two replacements, then without a limit on their number; if absent, threads are not replaced after the third end
+   * within a minute.
+   */
   restMs?: number;
   log: Log;
 }
@@ -23,10 +24,10 @@ export class ThreadPool {
   #ends: number[] = [];
   #replacedAt = Number.NEGATIVE_INFINITY;
   #rest: Timer | null = null;
-  /** Whether no more threads are started. */
+  /** Whether the pool starts no more threads. */
   #isOver = false;
 
-  /** Without options it has no threads. */
+  /** Without options the pool has no threads. */
   constructor(options: ThreadPoolOptions | null) {
     this.#options = options;
     this.#startNext();
@@ -43,7 +44,7 @@ export class ThreadPool {
     return this.#ready.value.size;
   }
 
-  /** Resolves once all threads are ready, or no more are started for now. */
+  /** Resolves once all threads are ready, or no further thread is being started. */
   async started(): Promise<void> {
     while (this.#loading) {
       await this.#loading.loaded;
@@ -57,7 +58,7 @@ export class ThreadPool {
     return least;
   }
 
-  /** As `thread`; a thread to come is waited for. */
+  /** Like `thread`, but waits for a thread that is being started. */
   async threadWithin(ms: number, signal?: AbortSignal): Promise<ServiceThread | null> {
     await this.#ready.until(({ size }) => size > 0 || this.#isOver, ms, signal).catch(() => {});
     return this.thread;
@@ -70,7 +71,7 @@ export class ThreadPool {
     await Promise.all(threads.map((thread) => thread.close()));
   }
 
-  /** One after another: databases that several threads open simultaneously may seem empty to some (oven-sh/bun#34446). */
+  /** Sequential: databases that several threads open simultaneously may seem empty to some (oven-sh/bun#34446). */
   #startNext(): void {
     const options = this.#options;
     if (!options || this.#loading || this.#isOver || this.threads >= options.count) return;

@@ -1,6 +1,4 @@
-/**
- * Work of a service thread: runs tasks in parts. Owners share its time as they share that of the event loop.
- */
+/** Main loop of a service thread: runs tasks in parts. Owners share the thread's time as they share that of the event loop. */
 import { readlinkSync } from "node:fs";
 import { basename } from "node:path";
 import { monotonicMs, startTimer } from "../clock.ts";
@@ -11,27 +9,27 @@ declare const self: Worker;
 
 /** A task under way. */
 export interface Running {
-  /** Its next part; a value of undefined is not sent. Buffers of `transfer` are the receiver's from then on. */
+  /** The task's next part; an undefined value is not sent. Buffers in `transfer` are moved to the receiver. */
   next(): TaskPart & { transfer?: ArrayBuffer[] };
   end(): void;
 }
 
-/** Tasks of a thread, with the resources that it has opened. */
+/** Tasks of a thread, with the resources that the thread has opened. */
 export interface Service {
-  /** Throws if there is no such task. */
+  /** Throws if the task does not exist. */
   start(task: string, input: unknown): Running;
   close(): void;
 }
 
 interface Job {
-  /** Parts that may be sent before one is taken. */
+  /** Parts that may be sent before the receiver takes one. */
   credit: number;
   isCancelled: boolean;
-  /** Continues it if it waits for credit. */
+  /** Continues the job if it waits for credit. */
   wake(): void;
 }
 
-/** Answers the messages of the event loop from now on. */
+/** Starts answering the messages of the event loop. */
 export function serveThread(open: (opening: unknown) => Service): void {
   const jobs = new Map<number, Job>();
   let opened: { service: Service; board: PartBoard } | null = null;

@@ -1,5 +1,5 @@
 /**
- * One service thread as the event loop sees it.
+ * One service thread, from the event loop's side.
  *
  *   loading ──▶ ready ──▶ ended: by an error, an exit, or a stalled part; its tasks fail with ThreadEnded
  */
@@ -8,12 +8,12 @@ import { within } from "../concurrency/published.ts";
 import { loopTime, type OwnerName } from "../loop/index.ts";
 import { errorOf, type FromThread, PartBoard, type TaskPart, type ToThread } from "./messages.ts";
 
-/** Checks of the running part in the time that it may take. */
+/** Number of checks within the maximum duration of a part. */
 const STALL_CHECKS = 5;
 const CLOSE_MS = 5_000;
 
 export class ThreadEnded extends Error {
-  /** Whether a part of the task ran when its thread ended, and may have ended it. */
+  /** Whether a part of the task was running when its thread ended, and may have caused the end. */
   readonly wasRunning: boolean;
 
   constructor(message: string, wasRunning = false) {
@@ -34,23 +34,23 @@ interface Job {
 export interface Order {
   task: string;
   input: unknown;
-  /** Buffers of the input that are the thread's from then on. */
+  /** Buffers of the input that are moved to the thread. */
   transfer?: ArrayBuffer[];
   owner: OwnerName;
-  /** Ends the task when its output is no longer wanted. */
+  /** Cancels the task when its output is no longer needed. */
   signal: AbortSignal;
 }
 
 export interface ThreadOptions {
   /** In messages: "a reader thread". */
   name: string;
-  /** Starts the thread, whose entry calls serveThread. */
+  /** Creates the worker, whose entry calls serveThread. */
   start(): Worker;
   /** Passed to the thread first. */
   opening?: unknown;
   /** Longest time of a part. */
   stallMs: number;
-  /** Longest processor time of a part: on a busy host it may take many times as long. */
+  /** Maximum processor time of a part; on a busy host its elapsed time may be many times as long. */
   cpuMs?: number;
 }
 
@@ -84,7 +84,7 @@ export class ServiceThread {
     this.#send({ is: "open", opening, board: this.#board.memory });
   }
 
-  /** Resolves once it answers, or has ended before: false. */
+  /** Resolves to true once the thread answers, or to false if it has ended before. */
   get loaded(): Promise<boolean> {
     return this.#loaded.promise;
   }
@@ -94,7 +94,7 @@ export class ServiceThread {
     return this.#jobs.size;
   }
 
-  /** Parts of the output, in their order. Rejects with ThreadEnded, the signal's reason, or an error as the task's. */
+  /** Parts of the output, in order. Rejects with ThreadEnded, the signal's reason, or the task's error. */
   async *run({ signal, transfer = [], ...order }: Order): AsyncGenerator<TaskPart> {
     signal.throwIfAborted();
     if (this.#hasEnded) throw new ThreadEnded(`${this.#name} has ended`);
@@ -133,7 +133,7 @@ export class ServiceThread {
     return value;
   }
 
-  /** Has it close its resources, then ends it. A thread that is still loading is not ended before it has loaded. */
+  /** Lets the thread close its resources, then ends it. Waits for a thread that is still loading. */
   async close(): Promise<void> {
     const closed = this.loaded.then(async (isLoaded) => {
       if (!isLoaded) return;
@@ -165,7 +165,7 @@ export class ServiceThread {
     }
   }
 
-  /** Ends the thread if a part of it takes too long, as long as tasks are under way. */
+  /** While tasks are in progress: ends the thread if a part takes too long. */
   #watch(): void {
     const watch = async () => {
       const reason = await this.#stalled();
@@ -192,7 +192,7 @@ export class ServiceThread {
     this.#onEnd(reason);
   }
 
-  /** Fails the tasks that are under way. */
+  /** Fails all tasks in progress. */
   #stop(reason: string): void {
     this.#hasEnded = true;
     stopTimer(this.#stallCheck);

@@ -5,11 +5,11 @@ import { nextPart, PART_CHARACTERS, type Read, type ReadPart, type ReadResult } 
 
 export interface Reader {
   owner: OwnerName;
-  /** Ends the read when the client has left or its key is revoked. */
+  /** Aborts the read when the client has disconnected or its key is revoked. */
   signal: AbortSignal;
 }
 
-/** The whole answer of a read, read here. */
+/** The whole answer of a read, executed on the event loop in pieces. */
 export async function readHere<Input, Output, Rest>(
   read: Read<Input, Output, Rest>,
   queries: Queries,
@@ -25,7 +25,7 @@ export async function readHere<Input, Output, Rest>(
   return { bytes: Buffer.from(text), rest: rest as Rest | undefined };
 }
 
-/** The same of a read that is known to be short, in the piece of the event loop that runs. */
+/** The whole answer of a short read, within the current piece of the event loop. */
 export function readNow<Input, Output, Rest>(
   read: Read<Input, Output, Rest>,
   queries: Queries,
@@ -35,7 +35,7 @@ export function readNow<Input, Output, Rest>(
   return { bytes: Buffer.from(text), rest: rest as Rest | undefined };
 }
 
-/** Parts of an answer that is read here. */
+/** Parts of the answer of a read executed on the event loop. */
 export async function* partsHere<Input>(
   read: Read<Input, unknown, unknown>,
   queries: Queries,

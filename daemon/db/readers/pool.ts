@@ -22,22 +22,22 @@ const STALL_MS = 5_000;
 
 /** Reads, wherever they run. */
 export interface Reads {
-  /** The whole answer. Rejects with not_ready if two threads have ended during the read. */
+  /** The whole answer. Rejects with not_ready if two threads ended during the read. */
   read<Input, Output, Rest>(
     read: Read<Input, Output, Rest>,
     input: Input,
     by: Reader,
   ): Promise<ReadResult<Output, Rest>>;
-  /** Lines of JSON, as they are taken. Throws as `read` does. */
+  /** Lines of JSON, produced as they are consumed. Throws as `read` does. */
   lines<Input>(read: Read<Input, Lines>, input: Input, by: Reader): AsyncGenerator<Uint8Array>;
 }
 
 export interface ReadPoolOptions {
   file: string;
   count: number;
-  /** Starts a thread, whose entry calls serveReads. */
+  /** Creates a worker, whose entry calls serveReads. */
   start(): Worker;
-  /** Longest time of a part before its thread counts as ended; 5 s if absent. */
+  /** Maximum duration of a part, after which its thread counts as ended; default 5 s. */
   stallMs?: number;
   log: Log;
 }
@@ -48,7 +48,7 @@ export class ReadPool implements Reads {
   readonly #database: Source;
   readonly #threads: ThreadPool;
 
-  /** Without options all reads run on the event loop. */
+  /** Without options, all reads run on the event loop. */
   constructor(database: Source, options: ReadPoolOptions | null) {
     this.#database = database;
     this.#threads = new ThreadPool(
@@ -56,7 +56,7 @@ export class ReadPool implements Reads {
     );
   }
 
-  /** Whether threads have ended so often that reads run on the event loop. */
+  /** Whether threads ended so often that reads run on the event loop. */
   get isDegraded(): boolean {
     return this.#threads.isDegraded;
   }
@@ -66,7 +66,7 @@ export class ReadPool implements Reads {
     return this.#threads.threads;
   }
 
-  /** Resolves once all threads are ready, or no more are started. */
+  /** Resolves once all threads are ready, or no further thread is being started. */
   started(): Promise<void> {
     return this.#threads.started();
   }
@@ -110,7 +110,7 @@ export class ReadPool implements Reads {
     return this.#threads.close();
   }
 
-  /** Parts contain flushed commits only: no loss of power can undo a part that was returned. */
+  /** Yields a part only after the commits that it shows are flushed: no power loss can undo them. */
   async *#parts<Input>(
     read: Read<Input, unknown, unknown>,
     given: Input,

@@ -1,10 +1,10 @@
-/** Reads of the database that run in a reader thread: functions of a connection and an input, without any other state. */
+/** Database reads that run in a reader thread: functions of a connection and an input, without other state. */
 import type { JsonBody } from "../../core/call/operation.ts";
 import type { Queries } from "../client.ts";
 
 /**
- * Text of the answer, if the step has some. `rest` is, of lines, the input of a run that would continue after it; of a whole answer, facts for the
- * caller that are no part of it.
+ * Text of the answer, if the step produced any. `rest`: for lines, the input of a run that would continue after this step; for a whole
+ * answer, facts for the caller that are not part of the answer.
  */
 export type Step<Rest> = string | undefined | { text: string; rest: Rest };
 
@@ -12,7 +12,7 @@ export interface Read<Input, Output, Rest = Input> {
   /** Unique among all reads. */
   name: string;
   /**
-   * Yields the answer as JSON text. Each step is at most some milliseconds of work and one transaction: other writes may come between two
+   * Yields the answer as JSON text. Each step takes at most some milliseconds and is one transaction: other writes may occur between two
    * steps.
    */
   run(queries: Queries, input: Input): Generator<Step<Rest>, void>;
@@ -25,14 +25,14 @@ export interface Read<Input, Output, Rest = Input> {
 /** Type of an answer in lines of JSON. */
 export type Lines = "lines";
 
-/** A read of some input and answer: in a list of them, or as it is found by its name. */
+/** A read with erased types, as an element of a list or looked up by name. */
 export interface AnyRead {
   name: string;
   isOfRecords: boolean;
   run(queries: Queries, input: unknown): Generator<Step<unknown>, void>;
 }
 
-/** A part is sent once it has this length, or has taken this long. */
+/** A part is sent when it has this length, or has taken this long. */
 export const PART_CHARACTERS = 64 * 1024;
 export const PART_MS = 8;
 
@@ -49,7 +49,7 @@ export interface ReadResult<Output, Rest> extends JsonBody<Output> {
   rest: Rest | undefined;
 }
 
-/** The next part. Its text may be empty if no output was found in its time. */
+/** The next part. Its text is empty if no output was found in its time. */
 export function nextPart(steps: Iterator<Step<unknown>, void>, until: (text: string) => boolean): ReadPart {
   let text = "";
   let rest: unknown;

@@ -6,7 +6,7 @@ import { type Running, serveThread } from "../../core/threads/serve.ts";
 import { openReading, type Reading } from "../client.ts";
 import { type AnyRead, nextPart, PART_CHARACTERS, PART_MS } from "./read.ts";
 
-/** Bytes of a read's part, and the input of the run that would continue after it. */
+/** Bytes of a part, and the input of a run that would continue after it. */
 export interface ReadPart {
   bytes: Uint8Array;
   rest: unknown;
@@ -15,11 +15,11 @@ export interface ReadPart {
 /** Input of a read's task. */
 export interface ReadOrder {
   given: unknown;
-  /** All parts of the answer are sent as one. */
+  /** Whether all parts of the answer are sent as one. */
   isWhole: boolean;
 }
 
-/** Answers the messages of the event loop from now on. The thread's opening is the database's file. */
+/** Starts answering the messages of the event loop. The thread's opening input is the database's file. */
 export function serveReads(reads: readonly AnyRead[]): void {
   const byName = new Map(reads.map((read) => [read.name, read]));
   serveThread((file) => {

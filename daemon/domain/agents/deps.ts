@@ -15,6 +15,6 @@ export interface AgentsDeps {
   sandboxOf(roomUid: RoomUid, agentId: string): AgentSandbox | null;
   /** The newest sandbox of every agent that has a live one. */
   liveSandboxes(roomUid: RoomUid): AgentSandbox[];
-  /** A wait has started or ended. */
+  /** Called when a wait has started or ended. */
   waitsChanged(roomUid: RoomUid): void;
 }

@@ -24,7 +24,7 @@ export { findAgent } from "./store.ts";
 const GONE: readonly string[] = ["failed", "destroying", "destroyed"];
 /** Agents that a refusal names. */
 const MAX_NAMED = 8;
-/** How old the moment on disk at which an agent was seen may be. */
+/** Maximum age of an agent's last-seen time on disk. */
 const SEEN_STEP_MS = 60_000;
 
 export class Agents {
@@ -57,14 +57,14 @@ export class Agents {
     for (const agentId of stale) seeAgent(queries, roomUid, agentId, now());
   }
 
-  /** Whether it is written down that the agent was seen a short while ago. */
+  /** Whether the agent's stored last-seen time is recent. */
   isFresh(roomUid: RoomUid, agentId: string): boolean {
     const row = this.participants(roomUid).get(agentId);
-    // A wall clock that was set back must not keep later moments from being written.
+    // After a backward step of the wall clock, later times must still be stored.
     return row !== undefined && Math.abs(wallMs() - Date.parse(row.last_seen_at)) < SEEN_STEP_MS;
   }
 
-  /** Within a transaction; `learn` follows. Throws quota_exceeded. */
+  /** Within a transaction; the caller then calls `learn`. Throws quota_exceeded. */
   subscribe(queries: Queries, roomUid: RoomUid, agentId: string, topics: string[]): void {
     this.#requirePlace(queries, roomUid, [agentId]);
     const others = roomTopics(queries, roomUid, agentId);
@@ -89,7 +89,7 @@ export class Agents {
   #requirePlace(queries: Queries, roomUid: RoomUid, agentIds: readonly string[]): void {
     const known = this.participants(roomUid);
     const strangers = agentIds.filter((agentId) => !known.has(agentId) && !findAgent(queries, roomUid, agentId));
-    // A commit adds less than the other half before `known` has it.
+    // A single commit adds fewer than MAX_ROOM_AGENTS / 2 agents before `known` contains them.
     if (strangers.length === 0 || known.size + strangers.length <= MAX_ROOM_AGENTS / 2) return;
     if (countAgents(queries, roomUid) + strangers.length <= MAX_ROOM_AGENTS) return;
     throw new ServiceError("quota_exceeded", {
@@ -132,12 +132,12 @@ export class Agents {
     return sandbox;
   }
 
-  /** The agent has a new sandbox, or its sandbox a new state. */
+  /** Invalidates the cache: the agent has a new sandbox, or its sandbox a new state. */
   changed(roomUid: RoomUid, agentId: string): void {
     this.#sandboxes.get(roomUid)?.delete(agentId);
   }
 
-  /** Whether the agent had a sandbox and has it no more. */
+  /** Whether the agent's sandbox has ended. */
   isGone(roomUid: RoomUid, agentId: string): boolean {
     return GONE.includes(this.sandboxOf(roomUid, agentId)?.state ?? "");
   }
@@ -167,7 +167,7 @@ export class Agents {
     return all.length === 0 ? "No agent is in the room yet." : `Agents of the room: ${names}.`;
   }
 
-  /** All agents that are not gone, by name. */
+  /** All agents except those with an ended sandbox, by name. */
   all(roomUid: RoomUid): string[] {
     const attached = this.sandboxes(roomUid).filter(({ fabric_attached }) => fabric_attached);
     const names = new Set(attached.map(({ agent_id }) => agent_id));
@@ -177,7 +177,7 @@ export class Agents {
     return [...names].sort();
   }
 
-  /** The agents that subscribe to a topic and are not gone. */
+  /** The agents that subscribe to a topic, except those with an ended sandbox. */
   subscribers(roomUid: RoomUid, topic: string): string[] {
     return [...this.participants(roomUid).values()]
       .filter(({ topics }) => topics.some((pattern) => matchesTopic(pattern, topic)))

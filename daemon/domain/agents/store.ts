@@ -58,7 +58,7 @@ export function countAgents(queries: Queries, roomUid: RoomUid): number {
   return row?.count ?? 0;
 }
 
-/** How many topics the agents of a room subscribe to, but for one of them. */
+/** Number of topics that the agents of a room subscribe to, without those of agent `except`. */
 export function roomTopics(queries: Queries, roomUid: RoomUid, except: string): number {
   const row = queries
     .select({ count: sql<number>`coalesce(sum(json_array_length(${agents.topics})), 0)` })

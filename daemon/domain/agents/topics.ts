@@ -1,4 +1,4 @@
-/** Matches topics against patterns: * is one word, > at the end is all that follow. Pure. */
+/** Matches topics against patterns: * matches one word, a final > matches all remaining words. Pure. */
 
 const DOT = 46;
 const ANY = 42;

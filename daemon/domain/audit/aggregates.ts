@@ -42,7 +42,7 @@ const statementsOf = preparedBy((queries: Queries) => ({
 export function aggregateAudit(queries: Queries, key: ChainKey, entry: AuditEntry): void {
   const { add, insert, rows } = statementsOf(queries);
   const { event, outcome, at, room_uid = "", agent_id = "", actor, error_code = "", details } = entry;
-  // It may be a count itself.
+  // The entry may itself be a count.
   const count = typeof details.count === "number" ? details.count : 1;
   const finest = [count, at, JSON.stringify(entry), key, event, outcome, room_uid, agent_id, actor.id, error_code];
   if (add(finest).length > 0) return;
@@ -66,7 +66,7 @@ export function takeAggregates(queries: Queries, key: ChainKey): AuditEntry[] {
     });
 }
 
-/** Chains of which something has been counted. */
+/** Chains with counted entries. */
 export function aggregatedChains(queries: Queries): ChainKey[] {
   const { org_key } = auditCounts;
   const rows = queries.selectDistinct({ org_key }).from(auditCounts).all();

@@ -16,7 +16,7 @@ import type { AuditEntry } from "./entry.ts";
 
 const DAY_MS = 24 * 3600 * 1000;
 
-/** Events of calls that only read. To attach to a terminal is more than that. */
+/** Events of read-only calls. Attaching to a terminal does not count as a read. */
 const READS: ReadonlySet<string> = new Set(
   Object.values(operations).flatMap(({ method, audit }) =>
     method === "GET" && audit !== null && audit !== "exec.terminal_attached" ? [audit] : [],
@@ -26,16 +26,16 @@ const FREQUENT = /^(message|barrier|drive)\.|^exec\.(stdin|signal)$/;
 
 export class DailyCap {
   readonly #perDay: number;
-  /** The last record of the day before, by chain. */
+  /** Last record of the previous day, by chain. */
   readonly #begins = new Map<ChainKey, { day: number; seq: number }>();
 
   constructor(perDay: number) {
     this.#perDay = perDay;
   }
 
-  /** Within a transaction: whether this is counted and not recorded; `seq` is that of the chain's last record. */
+  /** Within a transaction: whether the entry is counted instead of recorded; `seq` is the chain's last record. */
   isCounted(queries: Queries, key: ChainKey, seq: number, { event, outcome }: AuditEntry): boolean {
-    // Fewer than a day's there ever were.
+    // The chain has fewer records in total than one day may have.
     if (seq < this.#perDay) return false;
     const today = seq - this.#beginOf(queries, key, seq);
     if (today < this.#perDay) return false;

@@ -36,7 +36,7 @@ export interface AuditOptions {
   /** Retention of records, in ms; 0: unlimited. */
   keepMs: number;
   heads: Omit<HeadsFileDeps, "database" | "log">;
-  /** File of the database; closed days are below its directory. */
+  /** File of the database; its directory contains the closed days. */
   file: string;
   /** Records of an organization per day, above which some are counted together; 0: unlimited. */
   perDay: number;

@@ -17,7 +17,7 @@ import { chainStart } from "./rows.ts";
 import { appendPurged, chainHeads } from "./store.ts";
 import { audit, auditStarts } from "./table.ts";
 
-/** Some milliseconds' work for one commit. */
+/** Records per commit: a few milliseconds of work. */
 const AT_ONCE = 500;
 /** Interval of the check for ended days. */
 const LOOK_MS = 3_600_000;
@@ -60,8 +60,8 @@ async function purgeAll(deps: DaysDeps, before: string): Promise<void> {
 }
 
 /**
- * Within a transaction: purges the oldest records of a chain, up to the first that is not from before; returns how many. None while closed days
- * have older ones.
+ * Within a transaction: purges the oldest records of a chain up to the first that is not from before the moment; returns their number.
+ * Purges none while closed days have older records.
  */
 export function purgeAudit(queries: Queries, orgKey: ChainKey, before: string): number {
   const start = chainStart(queries, orgKey);

@@ -28,9 +28,9 @@ interface Room {
 
 /** Events that move with a room. */
 export interface MovedEvents {
-  /** The number of its last event. */
+  /** Number of the room's last event. */
   last: number;
-  /** Those after this one are here. */
+  /** The events after this number are included. */
   since: number;
   rows: AuditRow[];
 }
@@ -52,21 +52,21 @@ export class RoomNumbers {
     this.#stays = staysOf(queries, room.room_uid);
   }
 
-  /** The number that the newest record of the chain has, or would have. */
+  /** The number that the chain's newest record has, or would have if it were the room's. */
   head(): number {
     const head = chainHead(this.#queries, chainKey(this.#room.org_id))?.seq ?? 0;
     const { seq, id } = this.#stay;
     return Math.max(id, id + head - seq);
   }
 
-  /** Events after this one are kept. */
+  /** Events after this number are retained. */
   keptAfter(): number {
     const purged = chainStart(this.#queries, chainKey(this.#room.org_id))?.seq ?? 0;
     const { seq, id, since } = this.#stay;
     return purged > seq ? id + purged - seq : since;
   }
 
-  /** Its events in their order, each with its number as its seq: of former hosts as far as they came along, then of this one. */
+  /** The room's events in order, with their numbers as seq: those of former hosts that moved with the room, then those of this host. */
   read({ after, last, limit }: Range): AuditRow[] {
     const { seq, id } = this.#stay;
     const former = after < id ? this.#former({ after, last, limit }) : [];
@@ -91,12 +91,12 @@ export class RoomNumbers {
     return { after: from, last };
   }
 
-  /** A record of the present stay, with its number as its seq. */
+  /** A record of the current stay, with its number as seq. */
   numbered(row: AuditRow): AuditRow {
     return { ...row, seq: this.numberOf(row.seq) };
   }
 
-  /** The number of a record of the present stay. */
+  /** Number of a record of the current stay. */
   numberOf(ofChain: number): number {
     const { seq, id } = this.#stay;
     return id + ofChain - seq;
@@ -144,7 +144,7 @@ export class RoomNumbers {
   }
 }
 
-/** How many of these are few enough, and short enough. */
+/** Number of rows that fit the limits on events and characters. */
 function fitting(rows: readonly AuditRow[]): number {
   let left = MAX_CHARACTERS;
   const beyond = rows.findIndex((row, index) => {
@@ -154,7 +154,7 @@ function fitting(rows: readonly AuditRow[]): number {
   return beyond === -1 ? rows.length : beyond;
 }
 
-/** The room has come, with nothing of it recorded here yet. Within a transaction. */
+/** Stores the events of a room that has arrived; this host has recorded nothing of it yet. Within a transaction. */
 export function giveEvents(queries: Queries, room: Room, { last, since, rows }: MovedEvents): void {
   const { room_uid } = room;
   queries.delete(roomFormerEvents).where(eq(roomFormerEvents.room_uid, room_uid)).run();
@@ -187,7 +187,7 @@ export function forgetFormerEvents(queries: Queries, roomUid: string): void {
   queries.delete(roomFormerEvents).where(eq(roomFormerEvents.room_uid, roomUid)).run();
 }
 
-/** The room itself is forgotten. Within a transaction. */
+/** Deletes the numbers of a room that is removed. Within a transaction. */
 export function forgetNumbers(queries: Queries, roomUid: string): void {
   forgetFormerEvents(queries, roomUid);
   queries.delete(roomStays).where(eq(roomStays.room_uid, roomUid)).run();

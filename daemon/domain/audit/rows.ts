@@ -1,4 +1,4 @@
-/** Selections of the audit's records: pages, stretches of a chain, and how a record is shown. Has no state, so that reader threads use it too. */
+/** Queries for audit records: pages, stretches of a chain, and conversion to API records. Has no state: reader threads use it too. */
 import { and, asc, desc, eq, gt, gte, inArray, lt, lte, ne, not, or, type SQL, sql } from "drizzle-orm";
 import type { AuditRecord, Source } from "../../../shared/api/audit.ts";
 import { READING_WORDS } from "../../../shared/audit-reads.ts";
@@ -16,7 +16,7 @@ export function chainStart(queries: Queries, orgKey: ChainKey): Head | null {
   return queries.select({ seq, hash }).from(auditStarts).where(eq(org_key, orgKey)).get() ?? null;
 }
 
-/** The last record of a chain as its table has it; null for a chain without records. Between transactions. */
+/** The last record of a chain according to its table; null for a chain without records. Between transactions. */
 export function chainEnd(queries: Queries, orgKey: ChainKey): Head | null {
   const { seq, hash, org_key } = auditHeads;
   return queries.select({ seq, hash }).from(auditHeads).where(eq(org_key, orgKey)).get() ?? null;
@@ -57,7 +57,7 @@ export interface AuditFilter {
   /** False: without records of reading calls. */
   reads?: false | undefined;
   order: "asc" | "desc";
-  /** Exclusive: the seq of the last record of the page before. */
+  /** Exclusive: seq of the previous page's last record. */
   after?: number | undefined;
   /** Inclusive: the seq of the last record to examine. */
   last?: number | undefined;
@@ -67,7 +67,10 @@ export interface AuditFilter {
 /** Sorts after any character of an event's name, so that a prefix is a range. */
 const LAST_CHARACTER = "\uffff";
 
-/** Matching records of the first database that has some of the range; `next` is the continuation of the range, null at its end. Throws LostFile. */
+/**
+ * Matching records of the first database with records in the range; `next` is the continuation of the range, null at its end. Throws
+ * LostFile.
+ */
 export function listPart(queries: Queries, filter: AuditFilter): { rows: AuditRow[]; next: number | null } {
   const { order, after, last, limit, since, until, room_uid } = filter;
   const part = partOf(queries, chainKey(filter.org_id), { order, from: after, since, until, room_uid });
@@ -94,7 +97,7 @@ export function listAudit(queries: Queries, filter: AuditFilter): AuditRow[] {
   return found;
 }
 
-/** Some of a chain's records in their order, after one of them; none after its last. Throws LostFile. */
+/** Records of a chain in order after a seq, at most `limit`; empty after its last record. Throws LostFile. */
 export function chainRecords(queries: Queries, orgKey: ChainKey, after: number, limit: number): AuditRow[] {
   for (let from = after; ; ) {
     const part = partOf(queries, orgKey, { order: "asc", from });
@@ -112,7 +115,7 @@ const IS_READING = sql`(${or(...READING_WORDS.map((word) => sql`${audit.event} G
 
 export function matching(filter: Omit<AuditFilter, "limit">): SQL | undefined {
   const [isAfter, isUpTo] = filter.order === "asc" ? [gt, lte] : [lt, gte];
-  // A room's records are found by the index of rooms: its organization may have any number of others between them.
+  // A room's records are looked up by the index of rooms: the organization may have any number of other records between them.
   const ofChain = filter.room_uid === undefined ? sql`${audit.org_key}` : sql`+${audit.org_key}`;
   return and(
     sql`${ofChain} = ${chainKey(filter.org_id)}`,

@@ -1,4 +1,4 @@
-/** Appends to the audit, and looks up in all of its chains. */
+/** Appends to the audit, and lookups in all of its chains. */
 import { and, desc, eq, inArray, like, or, sql } from "drizzle-orm";
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import { newId } from "../../../shared/ids.ts";
@@ -20,7 +20,7 @@ import { withRoomName } from "./room-name.ts";
 import { chainStart, matching, toRecord } from "./rows.ts";
 import { audit, auditHeads, auditStretches } from "./table.ts";
 
-/** Adds a record to its organization's chain, which is this host's own. Within a transaction. */
+/** Appends a record to its organization's chain on this host. Within a transaction. */
 export function appendAudit(queries: Queries, entry: AuditEntry): void {
   appendAudits(queries, [entry]);
 }
@@ -45,7 +45,7 @@ export function limitRecords(queries: Queries, perDay: number): void {
   limits.set(queries, new DailyCap(perDay));
 }
 
-/** Adds records, each to its organization's chain, of which the end is read and written once. Within a transaction. */
+/** Appends records to the chains of their organizations. The head of each chain is read and written once. Within a transaction. */
 export function chainAudits(queries: Queries, given: readonly AuditEntry[], daily?: DailyCap): void {
   const entries = given.map((entry) => withRoomName(queries, withoutName(entry)));
   const heads = new Map<ChainKey, Head>();
@@ -77,7 +77,7 @@ function withoutName(entry: AuditEntry): AuditEntry {
     : entry;
 }
 
-/** A record's columns but its hash, in the order of HASHED. */
+/** A record's columns except its hash, in the order of HASHED. */
 function hashedOf(entry: AuditEntry, org_key: ChainKey, seq: number, prev_hash: string): Values {
   return [
     org_key,
@@ -124,7 +124,7 @@ export function takeGrown(queries: Queries): Grown {
   return chains;
 }
 
-/** Prepared once per connection: nearly every request leaves a record. */
+/** Prepared once per connection: nearly every request writes a record. */
 const insertsOf = preparedBy((queries: Queries) => rawInserts(queries, audit, [...HASHED, "hash"]));
 
 /** Heads of all chains, by key. */
@@ -133,13 +133,13 @@ export function chainHeads(queries: Queries): Map<ChainKey, Head> {
   return new Map(rows.map(({ org_key, seq, hash }) => [org_key, { seq, hash }]));
 }
 
-/** How many records there ever were, in all chains. */
+/** Number of records ever appended, in all chains. */
 export function countRecords(queries: Queries): number {
   const records = sql<number>`coalesce(sum(${auditHeads.seq}), 0)`;
   return queries.select({ records }).from(auditHeads).get()?.records ?? 0;
 }
 
-/** A room's newest records, in stretches of a scan: some 20,000. */
+/** Limit on full stretches when scanning a room's newest records: about 20,000 records. */
 const MAX_FULL_STRETCHES = 8;
 /** Some milliseconds of work, if most stretches have few records. */
 const MAX_STRETCHES = 30;

@@ -97,11 +97,11 @@ export const roomStays = sqliteTable(
   "room_stays",
   {
     room_uid: text().notNull(),
-    /** The chain's last record before it came. */
+    /** The chain's last record before the room arrived. */
     seq: integer().notNull(),
-    /** The number of its last event before that. */
+    /** Number of the room's last event before its arrival. */
     id: integer().notNull(),
-    /** Of its events before that those after this one came along, as far as they are kept. */
+    /** Events before the arrival moved with the room if their number is higher than this and they are retained. */
     since: integer().notNull(),
   },
   ({ room_uid, seq }) => [primaryKey({ columns: [room_uid, seq] })],

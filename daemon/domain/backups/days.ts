@@ -114,7 +114,7 @@ export async function retireDays(
   if (plan.keep === 0) return;
   const store = new ObjectStore(plan);
   const own = (await listStored(plan, store)).filter(({ host_id }) => host_id === hostId);
-  // By the clock that removals have too.
+  // made_at is from the same clock as removed_at.
   const [oldest] = own.map(({ made_at }) => made_at).sort();
   if (oldest === undefined) return;
   const names = new Set(

@@ -7,19 +7,19 @@ import type { Credentials } from "./sign.ts";
 export interface S3Plan {
   endpoint: URL;
   bucket: string;
-  /** Before each name, with a / at its end; empty: nothing. */
+  /** Prefix of each name, ending in /; may be empty. */
   prefix: string;
   credentials: Credentials;
   passphrase: string;
   /** Null: none is made unasked. */
   everyMs: number | null;
-  /** How many of this host's are kept; 0: all. */
+  /** Number of this host's backups to retain; 0: all. */
   keep: number;
-  /** Whether each is read back once it is there. */
+  /** Whether each backup is read back after its upload. */
   readBack: boolean;
 }
 
-/** A passphrase of fewer could be guessed. */
+/** Minimum length of a passphrase: a shorter one could be guessed. */
 const LEAST_PASSPHRASE = 16;
 
 /** Null if no bucket is configured. Throws ConfigError. */
@@ -83,7 +83,7 @@ export interface BackupsDeps {
   make(signal: AbortSignal): Promise<{ failed: string } | { stored: Stored }>;
 }
 
-/** A backup that is in the object store. */
+/** A backup in the object store. */
 export interface Stored {
   name: string;
   size_bytes: number;

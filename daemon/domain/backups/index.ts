@@ -24,7 +24,7 @@ const AGAIN_MS = 15 * 60_000;
 
 /** State of backups that survives a restart; times in milliseconds since 1970. */
 export interface BackupState {
-  /** Since when there are to be any. */
+  /** Time since which backups are expected. */
   since: number;
   good: ({ at: number } & Stored) | null;
   /** The last backup, if it failed. */
@@ -104,7 +104,7 @@ function figuresOf({ good, since, failed }: BackupState, everyMs: number): Backu
   };
 }
 
-/** A clock that was set back does not keep the next from coming. */
+/** Time of the next backup. Ignores times in the future, so that a clock that was set back does not delay it. */
 export function dueAt({ good, failed }: BackupState, everyMs: number, now = wallMs()): number {
   const [goodAt, failedAt] = [good?.at ?? 0, failed?.at ?? 0].map((at) => (at > now ? 0 : at)) as [number, number];
   return Math.max(goodAt === 0 ? 0 : goodAt + everyMs, failedAt === 0 ? 0 : failedAt + Math.min(AGAIN_MS, everyMs));

@@ -24,10 +24,10 @@ export function readName(name: string): BackupName | null {
 
 export const keyOf = ({ prefix }: Pick<S3Plan, "prefix">, name: string): string => `${prefix}${name}`;
 
-/** Of the closed days of a host's audit. */
+/** Prefix of the closed days of a host's audit. */
 export const daysPrefix = ({ prefix }: Pick<S3Plan, "prefix">, hostId: string): string => `${prefix}audit/${hostId}/`;
 
-/** Of a key below the prefix; null for others. */
+/** Name of the backup with this key; null for keys that are not directly below the prefix. */
 export function nameIn({ prefix }: Pick<S3Plan, "prefix">, key: string): string | null {
   return key.startsWith(prefix) && !key.slice(prefix.length).includes("/") ? key.slice(prefix.length) : null;
 }

@@ -20,9 +20,9 @@ const KEY_BYTES = 32;
 export const HEADER_BYTES = MAGIC.length + 1 + SALT_BYTES + CHECK_BYTES;
 export const PIECE_BYTES = 64 * 1024;
 const TAG_BYTES = 16;
-/** Of no key: 16 bytes that are not random. */
+/** Salt that no key uses: 16 bytes that are not random. */
 const MARK_SALT = Buffer.from("roomd-passphrase");
-/** scrypt takes 64 MiB for a moment. */
+/** With this cost scrypt temporarily takes 64 MiB. */
 const COST = 16;
 /** A header from an untrusted source must not exhaust memory. */
 const MAX_COST = 20;

@@ -11,13 +11,13 @@ import { decodeEntities, elementsIn, textIn } from "./xml.ts";
 
 const TRIES = 5;
 const FIRST_PAUSE_MS = 500;
-/** Of one request, with its body; a part may be 256 MiB. */
+/** Timeout of one request including its body; a part may be 256 MiB. */
 const DEADLINE_MS = 15 * 60_000;
 const SHORT_DEADLINE_MS = 60_000;
 /** Idle timeout while an object is read. */
 const SILENCE_MS = 60_000;
 const MAX_ANSWER_BYTES = 4 * 1024 ** 2;
-/** Pages of a list, of a thousand each. */
+/** Maximum pages of a list, with a thousand entries each. */
 const MAX_PAGES = 1000;
 
 /** The message names the problem, `hint` the remedy. */
@@ -181,7 +181,7 @@ export class ObjectStore {
     return await textOf(await this.#ask(asked));
   }
 
-  /** Answers with 2xx alone. Throws StoreError. */
+  /** Returns only responses with a 2xx status. Throws StoreError. */
   async #ask(asked: StoreRequest): Promise<Response> {
     for (let tried = 1; ; tried++) {
       this.#signal?.throwIfAborted();
@@ -293,7 +293,7 @@ const filled = (text: string, words: Record<string, string>) =>
 
 const mayHelp = (status: number) => status >= 500 || status === 408 || status === 429;
 
-/** Twice as long each time. Rejects with the signal's reason. */
+/** Exponential backoff. Rejects with the signal's reason. */
 async function pause(tried: number, signal: AbortSignal | undefined): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     const over = () => {

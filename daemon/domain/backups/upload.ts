@@ -17,7 +17,7 @@ import { ObjectStore } from "./store.ts";
 const MIB = 1024 ** 2;
 
 export interface Uploaded extends Stored {
-  /** Of it all, before it was sealed. */
+  /** Total size before sealing. */
   bytes: number;
   is_read_back: boolean;
   /** Names of backups that were deleted for this one. */
@@ -116,12 +116,15 @@ export async function send(
   }
 }
 
-/** An upload has 10,000 parts at most, and how long a backup becomes is not known before: 2 TiB. */
+/**
+ * Size of a part. An upload has at most 10,000 parts and a backup's size is not known in advance, so later parts are larger: 2 TiB in
+ * total.
+ */
 export function partBytes(number: number): number {
   return (number < 1000 ? 16 : number < 2000 ? 64 : 256) * MIB;
 }
 
-/** Reads an object back. Throws BrokenBackup. */
+/** Reads an object back and compares it. Throws BrokenBackup. */
 export async function prove(
   plan: S3Plan,
   store: ObjectStore,
@@ -133,7 +136,7 @@ export async function prove(
   if (digest.digest("hex") !== sent.sha256) throw new BrokenBackup("the stored object differs from the uploaded one");
 }
 
-/** The new one is there and counts. */
+/** Deletes old backups; the newest is uploaded and counts. */
 async function retire(
   plan: S3Plan,
   store: ObjectStore,

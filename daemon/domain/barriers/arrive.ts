@@ -50,7 +50,7 @@ export function makeArrive(deps: BarrierDeps): Bound {
           const row = begunBy(queries, room, input, terms, call.work) ?? write(deps, queries, room, input, terms);
           call.work.note({ generation: row.generation });
           if (wait) enter(deps, room, wait, row);
-          // Here, since of two arrivals of one group commit the first may leave before the second continues.
+          // Inside the transaction: of two arrivals in one group commit, the first may leave before the second continues.
           leave();
           leave = deps.meetings.arrive(row, terms.arrivals, call.trace);
           return row;
@@ -126,7 +126,7 @@ function enter({ agents }: BarrierDeps, { room_uid }: RoomTarget, wait: BarrierW
   agents.waits.enter(room_uid, wait);
 }
 
-/** The part of its generation that a wait retains: with all names, thousands of waits would take hundreds of megabytes. */
+/** The part of a generation that a wait retains: with all names, thousands of waits would take hundreds of megabytes. */
 const placeOf = (row: BarrierRow, arrivals: readonly string[]): BarrierRow =>
   row.state === "waiting" ? { ...row, participants: null, arrived: [...arrivals] } : row;
 
@@ -170,7 +170,7 @@ function begunBy(
   return row && hasThem(row, arrivals) ? row : undefined;
 }
 
-/** Within a transaction: the generation as it is with this arrival. Throws quota_exceeded. */
+/** Within a transaction: writes the arrival and returns the updated generation. Throws quota_exceeded. */
 function write(
   deps: BarrierDeps,
   queries: Queries,

@@ -94,7 +94,7 @@ export async function acceptBarriers(given: unknown, { takenAtMs }: Pick<Origin,
   return { barriers: rows, gone: [] };
 }
 
-/** Only participants arrive; with the last of the parties it is released, and it has an end once it does not wait. */
+/** Arrivals must be participants; a barrier is released by the last of its parties, and has an end time unless it is waiting. */
 function requireArrivals({ state, parties, arrived, ended_at }: NamedCells, participants: string[] | null): void {
   const there = namesIn(arrived) ?? [];
   const most = Number(parties);

@@ -14,10 +14,10 @@ import { missingOf } from "./state.ts";
 import { findBarrier, listBarriers, saveBarrier } from "./store.ts";
 import type { BarrierRow } from "./table.ts";
 
-/** Also of the room that this one was made from. */
+/** Cursor kind without the room: a fork accepts the cursors of its source room. */
 const CURSOR = "barriers";
 
-/** A page ends when its barriers contain this many agent names, of which each barrier may have two thousand: some milliseconds of work. */
+/** Maximum of agent names in a page (some milliseconds of work); each barrier may have two thousand. */
 const MAX_NAMES = 10_000;
 const ROWS_AT_ONCE = 16;
 

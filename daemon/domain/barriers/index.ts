@@ -19,7 +19,7 @@ export { missingOf } from "./state.ts";
 export { findBarrier, openBarriers } from "./store.ts";
 export type { BarrierRow } from "./table.ts";
 
-/** Barriers that are broken in one commit: each names up to a thousand agents. */
+/** Barriers broken in one commit: each has up to a thousand agents. */
 const BROKEN_TOGETHER = 16;
 
 export function makeBarriers(needs: Omit<BarrierDeps, "meetings" | "missing" | "space">) {
@@ -60,7 +60,7 @@ export function makeBarriers(needs: Omit<BarrierDeps, "meetings" | "missing" | "
       const gone = waitedFor(database.queries).filter((each) => deps.agents.isGone(each.room_uid, each.agent_id));
       for (const { room_uid, agent_id } of gone) await agentGone(room_uid, agent_id);
     },
-    /** Removes all barriers of a destroyed room, some in each commit. */
+    /** Removes all barriers of a destroyed room, in batches of one commit each. */
     forget: async (roomUid: RoomUid): Promise<void> => {
       await branch.drop(rowsOf(database.queries, roomUid));
       deps.space.forget(roomUid);

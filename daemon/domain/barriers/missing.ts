@@ -23,7 +23,7 @@ export class MissingParticipants {
     this.#database = database;
   }
 
-  /** Starts a call at a barrier; the returned function ends it. */
+  /** Registers a call at a barrier; the returned function unregisters it. */
   hold(roomUid: RoomUid, barrierId: string): () => void {
     const key = keyOf(roomUid, barrierId);
     const known = this.#barriers.get(key) ?? { calls: 0, generation: 0, version: null, missing: [] };
@@ -34,7 +34,7 @@ export class MissingParticipants {
     };
   }
 
-  /** None once the generation is over, or if some of the participants are enough. */
+  /** Empty once the generation is over, or if the barrier needs only a part of its participants. */
   of(roomUid: RoomUid, barrierId: string, generation: number): readonly string[] {
     const { queries, undo } = this.#database;
     const version = waitingVersion(queries, roomUid, barrierId, generation);

@@ -1,6 +1,6 @@
 /**
- * Bounds of a room's barriers: their names, and their bytes. A generation names up to a thousand agents, and a room keeps many: without an end
- * to them one room could fill the host's disk. The counts of each room are cached.
+ * Bounds of a room's barriers: number of names, and bytes. A generation has up to a thousand agents and a room keeps many generations, so
+ * without bounds one room could fill the host's disk. The counts of each room are cached.
  */
 import { MAX_ROOM_BARRIERS, MAX_ROOM_BARRIERS_BYTES } from "../../../shared/api/barriers.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
@@ -11,7 +11,7 @@ import type { Database } from "../../db/transact.ts";
 import { TransactionMap } from "../../db/transaction-map.ts";
 import { type CountedUpTo, countSome, ROOM_START } from "./store.ts";
 
-/** Generations counted by one statement: half a millisecond. */
+/** Generations counted by one statement, which takes half a millisecond. */
 const COUNTED_TOGETHER = 2_048;
 
 interface Counts {
@@ -86,13 +86,13 @@ export class BarrierSpace {
     this.#counts.set(roomUid, { names, bytes: taken });
   }
 
-  /** Within a transaction: it has others from here on, or is gone. */
+  /** Within a transaction: the room's barriers were replaced, or the room was removed. */
   forget(roomUid: RoomUid): void {
     this.#counts.delete(roomUid);
     this.#counting.delete(roomUid);
   }
 
-  /** Within a transaction. Counts a room that was replaced after its arrival had its counts. */
+  /** Within a transaction. Counts now if a room was replaced after its counts were cached. */
   #of(queries: Queries, roomUid: RoomUid): Counts {
     const known = this.#counts.get(roomUid);
     if (known) return known;
@@ -103,7 +103,7 @@ export class BarrierSpace {
   }
 }
 
-/** Adds the generations that follow one of them; returns the last of these, null at the end. */
+/** Adds a batch of the generations after `after`; returns the last of the batch, null at the end. */
 function addSome(counts: Counts, queries: Queries, roomUid: RoomUid, after: CountedUpTo): CountedUpTo | null {
   const { names, bytes, upTo } = countSome(queries, roomUid, after, COUNTED_TOGETHER);
   counts.names += names;

@@ -32,7 +32,7 @@ export function missingOf({ participants, arrived }: Pick<BarrierRow, "participa
   return (participants ?? []).filter((agentId) => !there.has(agentId));
 }
 
-/** The parties and participants of a generation that is to be opened after `before`. Throws validation_failed. */
+/** The parties and participants of the generation that follows `before`. Throws validation_failed. */
 export function termsOf(terms: Terms, before: BarrierRow | undefined): Pick<BarrierRow, "parties" | "participants"> {
   const isRepeat = terms.parties === undefined && terms.participants === undefined && !terms.listed;
   if (isRepeat && before) return { parties: before.parties, participants: before.participants };
@@ -55,7 +55,7 @@ export function termsOf(terms: Terms, before: BarrierRow | undefined): Pick<Barr
   return { parties, participants };
 }
 
-/** Throws barrier_parties_mismatch unless the arrival means this barrier. */
+/** Throws barrier_parties_mismatch unless the arrival's terms match this barrier's. */
 export function requireSameTerms(row: BarrierRow, terms: Terms): void {
   const { barrier_id, parties, participants, generation } = row;
   const refuse = (detail: string) => {

@@ -31,10 +31,10 @@ export function findBarrier(
   return row && { ...row, room_uid: roomUid };
 }
 
-/** A row, and its names in indexes. */
+/** Bytes of a row and its index entries, without names. */
 const ROW_BYTES = 256;
 
-/** The longest name of an agent, in a list. */
+/** Bytes of the longest agent name in a list. */
 const NAME_BYTES = 131;
 
 /**
@@ -45,7 +45,7 @@ export function bytesOf({ participants, parties }: Pick<BarrierRow, "participant
   return ROW_BYTES + (participants ? 3 * Buffer.byteLength(JSON.stringify(participants)) : NAME_BYTES * parties);
 }
 
-/** The same of a row of the table. */
+/** The same bound as SQL, for a row of the table. */
 const BYTES_OF_ROW = `${ROW_BYTES} + ifnull(3 * octet_length(participants), ${NAME_BYTES} * parties)`;
 
 /** Version of a waiting generation, read without its names; null once it is over. */
@@ -82,7 +82,7 @@ export function saveBarrier(queries: Queries, row: BarrierRow): void {
 /** A literal, not a parameter, so that the partial index of waiting generations is used. */
 const isWaitingIn = (rows: RowsKey) => and(eq(barriers.room_uid, rows), sql`${barriers.state} = 'waiting'`);
 
-/** The names of barriers that are open, the oldest first: by the index alone. */
+/** Names of open barriers, the oldest first; read from the index alone. */
 export function openNames(queries: Queries, roomUid: RoomUid): string[] {
   return openNamesOf(queries)([rowsOf(queries, roomUid)]).map(({ barrier_id }) => barrier_id);
 }
@@ -95,7 +95,7 @@ const openNamesOf = preparedBy((queries) =>
   ),
 );
 
-/** Whether this barrier waits for the agent by name. */
+/** Whether this barrier has the agent among its named participants and still waits for it. */
 export function isWaitingFor(queries: Queries, roomUid: RoomUid, barrierId: string, agentId: string): boolean {
   return isWaitingForOf(queries)([agentId, rowsOf(queries, roomUid), barrierId])[0]?.is_named === 1;
 }
@@ -109,8 +109,8 @@ const isWaitingForOf = preparedBy((queries) =>
 );
 
 /**
- * Breaks the barriers that wait for any of these agents by name, in one statement however many they are; which barriers they are. With
- * `barrierIds` only those.
+ * Breaks the barriers that wait for one of these named agents, in one statement for all; returns these barriers. `barrierIds` restricts it
+ * to those barriers.
  */
 export function breakBarriers(
   queries: Queries,
@@ -157,7 +157,7 @@ export function waitedForIn(queries: Queries, roomUid: RoomUid): string[] {
   return rows.map(({ agent_id }) => agent_id);
 }
 
-/** The newest generation of each, by name. */
+/** The newest generation of each barrier, by name. */
 export function listBarriers(queries: Queries, roomUid: RoomUid, after: string | null, limit: number): BarrierRow[] {
   const rows = queries
     .select()
@@ -208,7 +208,7 @@ const openOf = preparedBy((queries) =>
   ),
 );
 
-/** A generation of a room in the order of their names; the room's start is before all. */
+/** Position of a generation in the order of barrier names; the room's start precedes all. */
 export interface CountedUpTo {
   barrier_id: string;
   generation: number;
@@ -239,7 +239,7 @@ const countsOf = preparedBy((queries) => ({
     `SELECT barrier_id, generation FROM barriers WHERE room_uid = ? AND (barrier_id, generation) > (?, ?)
      ORDER BY barrier_id, generation LIMIT 1 OFFSET ?`,
   ),
-  // A name with earlier generations was counted with them.
+  // Counts a name only in the batch that contains its first generation.
   counted: rawQuery<{ names: number; bytes: number }>(
     queries,
     `SELECT count(DISTINCT iif(barrier_id > ?2, barrier_id, NULL)) AS names, ifnull(sum(${BYTES_OF_ROW}), 0) AS bytes
@@ -258,7 +258,7 @@ export function removeGenerations(queries: Queries, roomUid: RoomUid, barrierId:
   return removed.reduce((sum, row) => sum + bytesOf(row), 0);
 }
 
-/** In one commit: each generation may have 64 KiB of names. */
+/** Maximum per commit: each generation may have 64 KiB of names. */
 const MAX_REMOVED = 256;
 
 /** Removes some generations of a row set; returns false if there were none. Bounded by MAX_REMOVED. */

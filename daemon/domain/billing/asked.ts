@@ -12,12 +12,12 @@ interface Question {
   /** The last result, or the request in progress. */
   answer: Promise<boolean> | null;
   isUnderWay: boolean;
-  /** Once it is so it stays so. */
+  /** Once true, it stays true. */
   isTrue: boolean;
 }
 
 export class CheckoutQuestions {
-  /** By name; the newest comes last. */
+  /** By name, the newest last. */
   readonly #questions = new Map<string, Question>();
 
   /** Result of `ask`; concurrent calls share one request. */

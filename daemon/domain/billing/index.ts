@@ -80,7 +80,7 @@ export function makeBilling(deps: BillingDeps, plan: BillingPlan | null): Billin
       await settling?.settle(org_id, checkout.customer_id);
       return true;
     });
-  /** Made before it pays, so that all that is ever paid for an organization is one customer's. */
+  /** Created before the first payment, so that all payments of an organization belong to one customer. */
   const customerOf = async (org_id: OrgId): Promise<string> => {
     const row = getCustomer(queries, org_id);
     if (row) return row.customer_id;

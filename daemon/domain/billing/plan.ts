@@ -10,7 +10,7 @@ export interface BillingPlan {
   price: string;
   /** Null: the usual one. */
   api_url: URL | null;
-  /** Granted for each period that was paid. */
+  /** Credits granted for each paid period. */
   monthly_credits: number;
 }
 

@@ -44,7 +44,7 @@ export interface NewCheckout {
   /** Page to show after payment; {checkout_id} stands for the checkout. */
   success_url: string;
   back_url: string;
-  /** The same again for the same name. */
+  /** Idempotency key: a repeated name returns the same checkout. */
   once: string;
 }
 
@@ -52,7 +52,7 @@ export interface NewCheckout {
 export interface Provider {
   /** Creates the customer that pays for an organization; a repeated request soon after returns the same customer. */
   newCustomer(orgId: string): Promise<string>;
-  /** Null: the customer is not there, as after a change of the service's account. */
+  /** Null if the customer does not exist, for example after a change of the service's account. */
   checkout(asked: NewCheckout): Promise<Checkout | null>;
   /** Null: there is none. */
   getCheckout(checkoutId: string): Promise<Checkout | null>;
@@ -63,7 +63,7 @@ export interface Provider {
   /** All subscriptions that ever existed, the most relevant first. */
   subscriptions(customerId: string): Promise<Subscription[]>;
   cancel(subscriptionId: string): Promise<void>;
-  /** Null: it was not signed by the service, or too long ago. */
+  /** Null if the service did not sign the event, or signed it too long ago. */
   readEvent(body: string, signature: string): Promise<ProviderEvent | null>;
   /** Aborts requests in progress, and sends no more. */
   stop(): void;

@@ -34,12 +34,12 @@ import type { CustomerRow } from "./table.ts";
 const BOUGHT = "starter";
 const FREE = "free";
 const PAST_DUE_SECONDS = 7 * 86_400;
-/** Notices that were lost are made good for within this. */
+/** Maximum delay until a lost notification is compensated for. */
 const REPAIR_MS = 86_400_000;
 /** Delay before a failed notification is retried. */
 const AGAIN_MS = 30_000;
 const EVENTS_AT_ONCE = 100;
-/** The service sends a notice again for three days. */
+/** The service resends a notification for three days. */
 const EVENT_KEPT_MS = 30 * 86_400_000;
 const ACTOR = { type: "system", id: "billing", name: "billing" };
 
@@ -47,7 +47,7 @@ export class Settling {
   readonly #deps: BillingDeps;
   readonly #provider: Provider;
   readonly #monthlyCredits: number;
-  /** Of each organization the work that the next one waits for. */
+  /** Work in progress by organization; the next work waits for it. */
   readonly #busy = new Map<string, Promise<unknown>>();
   readonly #deadlines = new Deadlines((orgId) => void this.#lookAt(orgId as OrgId));
   #looking: Promise<void> = Promise.resolve();
@@ -121,7 +121,7 @@ export class Settling {
       try {
         const customer = customerId === null ? undefined : customerById(database.queries, customerId);
         if (customer) await this.settle(customer.org_id, customer.customer_id, eventIds);
-        // It pays for no organization of ours.
+        // The customer belongs to no organization of this service.
         else await database.commit((queries) => endEvents(queries, eventIds, now()));
       } catch (error) {
         failed = true;
@@ -233,7 +233,7 @@ function rowOf(
   };
 }
 
-/** Until when it gives the plan, as far as is known; null: it gives none. */
+/** End of the time in which the subscription provides the plan, as far as is known; null: it does not. */
 export function entitledUntil({ status, past_due_since, paid_until }: CustomerRow): string | null {
   if (status === "active") return after(now(), REPAIR_MS / 1000);
   const grace = status === "past_due" && past_due_since ? after(past_due_since, PAST_DUE_SECONDS) : null;

@@ -33,7 +33,7 @@ export function putCustomer(queries: Queries, row: CustomerRow): void {
   queries.insert(billingCustomers).values(row).onConflictDoUpdate({ target: billingCustomers.org_id, set: row }).run();
 }
 
-/** Whether it was not there before. */
+/** Adds an event; returns false if it was stored before. */
 export function addEvent(queries: Queries, row: BillingEventRow): boolean {
   return queries.insert(billingEvents).values(row).onConflictDoNothing().returning().all().length === 1;
 }
@@ -80,7 +80,7 @@ export function getCheckout(queries: Queries, checkoutId: string): CheckoutRow |
   return queries.select().from(billingCheckouts).where(eq(billingCheckouts.checkout_id, checkoutId)).get();
 }
 
-/** Whether the key is the first of its checkout. */
+/** Returns whether the key is the first of its checkout. */
 export function takeKey(queries: Queries, checkoutId: string, keyId: KeyId): boolean {
   const free = and(eq(billingCheckouts.checkout_id, checkoutId), isNull(billingCheckouts.key_id));
   return queries.update(billingCheckouts).set({ key_id: keyId }).where(free).returning().all().length === 1;

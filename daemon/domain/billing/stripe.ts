@@ -7,11 +7,11 @@ import type { Checkout, Period, Provider, Subscription } from "./provider.ts";
 
 const TIMEOUT_MS = 20_000;
 const TRIES_AGAIN = 2;
-/** Its events are signed with their moment. */
+/** Maximum age of the signed timestamp of an event. */
 const SIGNED_WITHIN_SECONDS = 300;
 /** Limit on the subscriptions and paid invoices read per customer: more than missed notifications could hide. */
 const MOST = 100;
-/** Invoices that are for a period, and not for a change within one. */
+/** Reasons of invoices for a period, not for a change within one. */
 const FOR_A_PERIOD: ReadonlySet<string | null> = new Set(["subscription_create", "subscription_cycle"]);
 
 export function makeStripe({ secret_key, webhook_secret, price, api_url }: BillingPlan): Provider {
@@ -178,7 +178,7 @@ const STATUS: Record<string, Subscription["status"]> = {
   trialing: "active",
   past_due: "past_due",
   incomplete: "pending",
-  // These go on once they are paid or resumed.
+  // These subscriptions continue once they are paid or resumed.
   unpaid: "pending",
   paused: "pending",
 };
@@ -191,7 +191,7 @@ function periodOf({ lines }: Stripe.Invoice): Period | null {
 }
 
 function toSubscription(each: Stripe.Subscription, paid: readonly Period[]): Subscription {
-  // Each item has a period; ours is one item.
+  // Each item has a period; our subscriptions have one item.
   const ends = each.items.data.map(({ current_period_end }) => current_period_end);
   return {
     subscription_id: each.id,

@@ -7,13 +7,13 @@ export const billingCustomers = sqliteTable("billing_customers", {
   org_id: text().$type<OrgId>().primaryKey(),
   customer_id: text().notNull(),
   subscription_id: text(),
-  /** none: it has bought nothing yet. */
+  /** none: the organization has bought nothing yet. */
   status: text().$type<Subscription["status"] | "none">().notNull(),
   period_end: text(),
   cancels_at_end: integer({ mode: "boolean" }).notNull(),
   past_due_since: text(),
   asked_at: text().notNull(),
-  /** When the last period ends that was paid. */
+  /** End of the last paid period. */
   paid_until: text(),
 });
 

@@ -9,7 +9,7 @@ export function writeCursor(list: string, last: RawPath): string {
   return Buffer.concat([checksum(list, last), Buffer.from(last, "latin1")]).toString("base64url");
 }
 
-/** The path to go on after. Throws invalid_cursor. */
+/** The last path of the previous page. Throws invalid_cursor. */
 export function readCursor(list: string, cursor: string): RawPath {
   const bytes = Buffer.from(cursor, "base64url");
   const last = bytes.toString("latin1", CHECK_BYTES) as RawPath;

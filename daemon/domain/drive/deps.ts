@@ -11,7 +11,7 @@ export interface DriveRoom {
   room_uid: string;
   org_id: OrgId;
   state: "active" | "destroying" | "destroyed";
-  /** The directory on the host that the room's guests have as /mnt/drive. */
+  /** Host directory that guests of the room mount at /mnt/drive. */
   drive_directory: string;
   drive_limit_bytes: number;
 }
@@ -31,9 +31,9 @@ export interface OrgDeps {
 export interface DriveDeps extends OrgDeps {
   /** Throws room_not_found. */
   findRoom(caller: Caller, roomId: string): DriveRoom;
-  /** Most names that a drive may have. */
+  /** Maximum number of names on a drive. */
   limitEntries: number;
-  /** The processes by which guests reach this room's drive. */
+  /** Processes through which guests access this room's drive. */
   sharesOf(roomUid: string): ProcessRecord[];
   /** The restraints of shares: modes that limit their guests. */
   restraints: Throttle;

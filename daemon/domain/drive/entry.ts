@@ -1,4 +1,4 @@
-/** An entry of the drive as answers show it. */
+/** An entry of the drive in API responses. */
 import { isUtf8 } from "node:buffer";
 import type { DriveEntry } from "../../../shared/api/drive.ts";
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
@@ -10,7 +10,7 @@ import { type DrivePath, guestPath, shownPath, splitPath } from "./path.ts";
 
 export type PlacedEntry = DriveEntry & { guest_path: string };
 
-/** The entry called `name` in `directory`, which `path` leads to; links not followed, null when it is gone. */
+/** The entry `name` of `directory`; `path` is the entry's path. Links are not followed; null if the entry is absent. */
 export async function describeEntry(directory: Beneath, name: RawPath, path: DrivePath): Promise<DriveEntry | null> {
   const facts = directory.facts(name);
   if (!facts) return null;
@@ -19,7 +19,7 @@ export async function describeEntry(directory: Beneath, name: RawPath, path: Dri
   try {
     return { ...entry, target: toText(await directory.linkTarget(name)) };
   } catch (error) {
-    // EINVAL: it is no link any more.
+    // EINVAL: no longer a link.
     if (isGone(error) || errnoOf(error) === "EINVAL") return null;
     throw error;
   }
@@ -34,7 +34,7 @@ export async function describePath(root: Beneath, path: DrivePath): Promise<Plac
   return { guest_path: guestPath(path), ...entry };
 }
 
-/** An entry that is known from its facts and is no link. */
+/** An entry made from its facts; not for links. */
 export function entryOf(facts: Facts, path: DrivePath): DriveEntry {
   return {
     path: shownPath(path),
@@ -65,7 +65,7 @@ export function shownMode(facts: Facts): string {
   return facts.mode.toString(8).padStart(4, "0");
 }
 
-/** Permissions as a number, of text that the shape has let through. */
+/** Permissions as a number; the schema has validated the text. */
 export function parseMode(mode: string | undefined, absent: number): number {
   return mode === undefined ? absent : Number.parseInt(mode, 8);
 }

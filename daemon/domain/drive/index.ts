@@ -1,6 +1,6 @@
 /**
- * The rooms' shared drives as callers see them: one verb per file. How a path is kept on its drive whatever a guest does
- * there is daemon/host/files/beneath.ts.
+ * API of the rooms' shared drives: one verb per file. daemon/host/files/beneath.ts keeps paths within their drive, whatever a guest does
+ * there.
  */
 import type { OrgId } from "../../../shared/ids.ts";
 import type { Bound } from "../../core/call/operation.ts";
@@ -35,19 +35,19 @@ export interface DriveService {
   operations: readonly Bound[];
   /** Usage of a room's drive, some seconds old at most unless the drive is very large. */
   measure(room: Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">): MaybePromise<Measured>;
-  /** Bytes that the organization's drives take together. */
+  /** Total bytes of the organization's drives. */
   measureOrg(orgId: OrgId): Promise<number>;
   /** Removes leftovers of writes that an earlier daemon did not finish. */
   sweep(room: Pick<DriveRoom, "room_id" | "org_id" | "drive_directory">): Promise<void>;
-  /** Saves a command's streams in the directory `path`. Throws as fs_write does. */
+  /** Saves a command's streams in the directory `path`. Throws the errors of fs_write. */
   saveStreams(room: DriveRoom, path: string, streams: Streams): ReturnType<typeof saveStreams>;
-  /** Keeps guests to the quota, from now on. */
+  /** Starts enforcing the quota on guests. */
   watch(deps: Pick<QuotaDeps, "rooms" | "onChange">): { stop(): void };
   /** Current mode of the guests' access to the drive. */
   modeOf(roomUid: string): ShareMode;
-  /** Has no call change the drive until `work` is done. */
+  /** Blocks changes by calls until `work` is done. */
   holding<T>(roomUid: string, work: () => Promise<T>): Promise<T>;
-  /** Has neither calls nor guests change the drive until `work` is done; guests wait. Throws DeadlineError. */
+  /** Blocks changes by calls and guests until `work` is done; guests wait. Throws DeadlineError. */
   still<T>(roomUid: string, work: () => Promise<T>): Promise<T>;
   /** Continues to count the drive of a room that has ended. */
   keep(room: Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">): void;

@@ -1,12 +1,12 @@
-/** The owner that a write names: numbers, as a drive has no user names of its own. Guests see the same numbers. */
+/** Owner in a write: numbers, since a drive has no user names. Guests see the same numbers. */
 import type { RuleBreak } from "../../core/call/operation.ts";
 import type { GuestOwner } from "../../host/files/open-file.ts";
 import { DRIVE_RANGE } from "../../host/isolation/ids.ts";
 
-/** `uid:gid`, or a uid that is the gid too. */
+/** `uid:gid`, or a uid that is also the gid. */
 const NUMBERS = /^(\d{1,10})(?::(\d{1,10}))?$/;
 
-/** The rule for a field that names an owner; an absent field breaks none. */
+/** Rule for an owner field; an absent field breaks none. */
 export function ownerRule(owner: string | undefined): RuleBreak[] {
   if (owner === undefined) return [];
   const parsed = read(owner);
@@ -19,7 +19,7 @@ export function ownerRule(owner: string | undefined): RuleBreak[] {
   return [{ field: "owner", code: "out_of_range", message: `uid and gid must be at most ${most}.`, min: 0, max: most }];
 }
 
-/** Undefined if absent: root of the guests then. Of text that the rule has let through. */
+/** Parses a text that ownerRule has accepted. Undefined if absent: root of the guests. */
 export function parseOwner(owner: string | undefined): GuestOwner | undefined {
   return owner === undefined ? undefined : (read(owner) ?? undefined);
 }

@@ -21,7 +21,7 @@ export function parsePath(text: string): DrivePath {
   return toRaw(componentsOf(text).join("/") || HERE);
 }
 
-/** The rule for a field that holds a path; an absent field breaks none. */
+/** Rule for a path field; an absent field breaks none. */
 export function pathRule(field: string, text: string | undefined): RuleBreak[] {
   const problem = text === undefined ? null : problemOf(text);
   return problem === null ? [] : [{ field, code: "invalid_path", message: problem }];
@@ -33,12 +33,12 @@ export function shownPath(path: DrivePath): string {
   return text === DRIVE_MOUNT || text.startsWith(`${DRIVE_MOUNT}/`) ? DRIVE_MOUNT + text : text;
 }
 
-/** As processes in a guest spell it. */
+/** The path in a guest's file system. */
 export function guestPath(path: DrivePath): string {
   return path === HERE ? DRIVE_MOUNT : `${DRIVE_MOUNT}/${toText(path)}`;
 }
 
-/** The directory that holds the last component, and that component. Throws invalid_path for the root, which has neither. */
+/** Splits a path into its parent directory and last component. Throws invalid_path for the root, which has neither. */
 export function splitPath(path: DrivePath): { parent: DrivePath; name: RawPath } {
   if (path === HERE) throw new ServiceError("invalid_path", { detail: "The path is the drive itself." });
   const slash = path.lastIndexOf("/");

@@ -15,7 +15,7 @@ export interface Drive extends DriveDeps {
   usage: Usage;
   turns: NameLocks;
   stillness: Quiesce;
-  /** For long work on a drive; the signal ends it. */
+  /** For long work on a drive; the signal aborts it. */
   piecesOf(room: Pick<DriveRoom, "org_id">, signal?: AbortSignal): Pieces;
 }
 
@@ -68,9 +68,9 @@ function openRoot(drive: Drive, call: KeyCall, room: DriveRoom): Beneath {
   try {
     return Beneath.open(room.drive_directory);
   } catch (error) {
-    // The directory goes before the room's last state is written.
+    // The directory is removed before the room's final state is written.
     const isGone = errnoOf(error) === "ENOENT";
-    // The room may have ended since it was found, and another may have its name.
+    // The room may have ended since the lookup, and another room may have its name.
     const now = isGone ? drive.findRoom(call.caller, room.room_id) : room;
     if (isGone && (now.room_uid !== room.room_uid || now.state !== "active")) throw new ServiceError("room_not_found");
     throw new Error("the room's drive cannot be opened", { cause: error });

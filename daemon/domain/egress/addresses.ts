@@ -26,7 +26,7 @@ export type Kind = "public" | "private" | "never";
 
 const BITS = { 4: 32, 6: 128 } as const;
 
-/** Reads an address in its usual spelling only. An IPv4 address within an IPv6 one is the IPv4 address. */
+/** Parses an address in its usual spelling only. An IPv4 address embedded in IPv6 is returned as IPv4. */
 export function readAddress(text: string): Address | null {
   const family = isIP(text);
   if (family === 4) return { family: 4, value: valueOfIPv4(text), text };
@@ -53,7 +53,7 @@ export function readRange(text: string): Range | null {
   if (!address || more.length > 0) return null;
   const bits = BITS[address.family];
   if (length === undefined) return { family: address.family, base: address.value, prefix: bits };
-  // Written as IPv6, an IPv4 range has 96 bits more.
+  // An IPv4 range in IPv6 notation has 96 more prefix bits.
   const prefix = Number(length) - (isIP(base) === 6 ? BITS[6] - bits : 0);
   if (!/^\d{1,3}$/.test(length) || prefix < 0 || prefix > bits) return null;
   const shift = BigInt(bits - prefix);
@@ -80,7 +80,7 @@ export function within(inner: Range, outer: Range): boolean {
 export function kindOf(address: Address): Kind {
   if (NEVER.some((range) => contains(range, address))) return "never";
   if (PRIVATE.some((range) => contains(range, address))) return "private";
-  // Of IPv6 only this eighth is given out.
+  // Only this eighth of IPv6 is allocated.
   return address.family === 4 || contains(GLOBAL_UNICAST, address) ? "public" : "never";
 }
 
@@ -91,7 +91,7 @@ const ranges = (...texts: string[]) =>
     return range;
   });
 
-/** Loopback, link-local (metadata services among them), multicast: no list may name them. */
+/** Loopback, link-local (with metadata services), multicast: no allowlist may name them. */
 export const UNNAMEABLE = ranges(
   ...["127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "0.0.0.0/8", "::1/128", "::/128", "fe80::/10", "ff00::/8"],
 );
@@ -107,7 +107,7 @@ const NEVER = [
 
 const PRIVATE = ranges(
   ...["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "192.0.0.0/24", "fc00::/7", "2001::/23"],
-  // The one metadata service that has an address of the internet.
+  // The only metadata service with a public address.
   "168.63.129.16/32",
 );
 
@@ -145,7 +145,7 @@ function textOfIPv4(value: bigint): string {
 }
 
 function valueOfIPv6(text: string): bigint {
-  // The URL parser writes it with hexadecimal groups only.
+  // The URL parser normalizes it to hexadecimal groups only.
   const [head = "", tail] = new URL(`http://[${text}]`).hostname.slice(1, -1).split("::");
   const groups = (part: string) => (part === "" ? [] : part.split(":"));
   const [first, last] = [groups(head), groups(tail ?? "")];

@@ -7,7 +7,7 @@ import { Guard } from "./guard.ts";
 import { groundOf, paceOf, requestsTo } from "./requests.ts";
 import { HostResolver } from "./resolver.ts";
 
-/** It shares its process's places with no one. */
+/** Its resolver, and the slots in it, have no other user. */
 const ASKER = { org_id: "", sandbox_id: "" };
 
 export interface AloneDeps extends Pick<EgressDeps, "privateRanges" | "hostsFile" | "mibPerSecond"> {

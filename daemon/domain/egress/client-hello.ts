@@ -9,13 +9,13 @@ const HANDSHAKE_HEADER_BYTES = 4;
 const MAX_RECORD_BYTES = 16_384 + 256;
 /** Clients use one, or two for a large hello; each record is parsed again when the next has arrived. */
 const MAX_RECORDS = 16;
-/** A hello with the largest keys there are takes a few KiB. */
+/** A hello with the largest known keys takes a few KiB. */
 const MAX_HELLO_BYTES = 64 * 1024;
 
 /** more: incomplete, and at least `bytes` bytes are needed. invalid: no ClientHello that a server should receive. */
 export type ServerName = { is: "name"; name: string } | { is: "more"; bytes: number } | { is: "absent" | "invalid" };
 
-/** Reads the bytes from a connection's first on. */
+/** Reads the server name from the first bytes of a connection. */
 export function readServerName(bytes: Buffer): ServerName {
   const message = handshakeOf(bytes);
   if (!Buffer.isBuffer(message)) return message;

@@ -85,7 +85,7 @@ class FirstMessage {
   constructor(inspector: Inspector | null, withinMs: number) {
     this.#inspector = inspector;
     this.#withinMs = withinMs;
-    // Unobserved if the connection ends first.
+    // Prevents an unhandled rejection if the connection ends first.
     this.#late.promise.catch(() => {});
   }
 

@@ -21,13 +21,13 @@ export interface Refusal {
 }
 
 export interface DecideDeps {
-  /** The one in force; the list may change during a lookup. */
+  /** The current list, which may change during a lookup. */
   policy(): Policy;
-  /** The addresses of a canonical name; none when there is no such name. Rejects when that is not known. */
+  /** Addresses of a canonical name; empty if the name does not exist. Rejects if the lookup fails. */
   resolve(name: string): Promise<Address[]>;
 }
 
-/** Throws when a name that the list allows cannot be resolved. */
+/** Throws if an allowed name cannot be resolved. */
 export async function decide(
   host: string,
   port: number,

@@ -6,7 +6,7 @@ import { monotonicMs, startTimer, stopTimer } from "../../core/clock.ts";
 export interface Denial {
   /** The requested name; null for an address. */
   host: string | null;
-  /** Null when it was refused before it was resolved. */
+  /** Null if the connection was refused before the lookup. */
   ip: string | null;
   /** Null if only its address was requested. */
   port: number | null;
@@ -33,7 +33,7 @@ export class Denials {
   readonly #record: (details: Denial & { count: number }) => void;
   /** Pending counts, by kind. */
   readonly #counts = new Map<string, CountedDenial>();
-  /** When each kind was recorded last, within the time in which that holds back the next. */
+  /** Time of each kind's last record, for as long as it delays the next one. */
   readonly #recorded = new Map<string, number>();
   #timer: Timer | undefined;
   #timerAt = Number.POSITIVE_INFINITY;

@@ -21,7 +21,7 @@ export interface EgressDeps {
   database: Database;
   log: Log;
   meter: Pick<Meter, "count">;
-  /** Within a transaction: whether there is a row of the sandbox still, however it ended. */
+  /** Within a transaction: whether the sandbox still has a row, whatever its state. */
   isKept(queries: Queries, sandboxId: SandboxId): boolean;
   /** Comma-separated ranges. */
   privateRanges: string;

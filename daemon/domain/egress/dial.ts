@@ -8,13 +8,13 @@ const DIAL_MS = 10_000;
 const DIAL_ONE_MS = 3_000;
 const KEEP_ALIVE_MS = 60_000;
 
-/** The connection to the first that answers. Rejects with why the last one did not, or when `signal` gives it up. */
+/** Connects to the first address that answers. Rejects with the error of the last one, or when `signal` aborts. */
 export async function dial(
   addresses: readonly Address[],
   port: number,
   signal: AbortSignal,
 ): Promise<{ socket: Socket; address: Address }> {
-  // IPv4 first: hosts that have IPv6 in name only are many.
+  // IPv4 first: many hosts have IPv6 in name only.
   const inOrder = addresses.toSorted((a, b) => a.family - b.family);
   let last: unknown = new Error("it has no address");
   for (const address of inOrder) {

@@ -1,6 +1,6 @@
 /**
- * Queries to the DNS servers of /etc/resolv.conf. It is done in the event loop: getaddrinfo would hold one of the few threads
- * that files are read by for as long as a server does not answer.
+ * Queries to the DNS servers of /etc/resolv.conf, on the event loop: getaddrinfo would occupy one of the few threads for file reads until a
+ * server answers.
  */
 import { Resolver } from "node:dns/promises";
 import { readFileSync } from "node:fs";
@@ -13,7 +13,7 @@ const SERVERS = "/etc/resolv.conf";
 const PATIENCE = { timeout: 1_500, tries: 3 } as const;
 /** c-ares caches responses for their TTL, without a limit on their number; a new resolver starts with an empty cache. */
 const MAX_NAMES_OF_ONE = 4096;
-/** Of a string of a TXT record (RFC 1035, 3.3). */
+/** Length of a full string of a TXT record (RFC 1035, 3.3). */
 const FULL_STRING_BYTES = 255;
 /** Error codes for a name that does not exist, or has no address of the family. */
 const NO_SUCH_NAME = new Set(["ENOTFOUND", "ENODATA"]);
@@ -82,7 +82,7 @@ async function recordsOf(resolver: Resolver, name: string, type: DnsRecord["type
   }
 }
 
-/** Bun gives each string of a TXT record as a record; one of full length continues in the next. */
+/** Bun returns each string of a TXT record as a record; a string of full length continues in the next. */
 function wholeTexts(strings: readonly string[]): string[][] {
   const records: string[][] = [];
   let isOpen = false;

@@ -49,7 +49,7 @@ function readName(host: string, port: number | null): Entry | { refused: string 
   return { kind: "name", name, wildcard, port };
 }
 
-/** Whether names right below it belong to different people; so do those below a name of one label. */
+/** Whether names directly below it belong to different owners, as names below a single label do. */
 function isPublicSuffix(name: string): boolean {
   const options = { allowPrivateDomains: true };
   return !name.includes(".") || getPublicSuffix(name, options) === name || getDomain(name, options) === null;

@@ -16,7 +16,7 @@ import type { Policy, Verdict } from "./policy.ts";
 
 export type Explanation = Static<typeof egressExplain.output>;
 
-/** Ports of a list that are tried. */
+/** Maximum number of ports of a list that are tried. */
 const MAX_PORTS = 16;
 
 const THREE_SETTINGS =
@@ -25,7 +25,7 @@ const NEVER_REACHABLE =
   "Loopback, link-local, multicast, documentation and other reserved addresses are never reachable from a sandbox; no setting allows them.";
 const STAND_INS = readRange("198.18.0.0/15") as Range;
 
-/** A name, an address or a range, as it is decided on and as it is written in answers. */
+/** A name, an address or a range, parsed and as text for responses. */
 export type Destination = { text: string } & (
   | { kind: "name" }
   | { kind: "address"; address: Address }
@@ -48,7 +48,7 @@ export interface ExplainDeps {
   resolve(name: string): Promise<Address[]>;
 }
 
-/** The decision at one port. `part`: a range of which some addresses are allowed. */
+/** The decision at one port. `part`: some addresses of the range are allowed. */
 interface Judged {
   verdict: "allowed" | "refused" | "part";
   reason: Explanation["reason"];
@@ -63,7 +63,7 @@ export async function explain(
   { policy, resolve }: ExplainDeps,
 ): Promise<Explanation> {
   let found: Promise<Address[]> | undefined;
-  // All ports of a name are decided on by one lookup.
+  // One lookup serves all ports of a name.
   const deps = { policy, resolve: (name: string) => (found ??= resolve(name)) };
   const judged = await judge(place, port ?? unlistedPort(policy), deps);
   if (judged.verdict === "allowed") return { ...about(place, port, judged), ...allowedText(place, port, judged) };
@@ -115,7 +115,7 @@ async function judge(place: Destination, port: number, deps: ExplainDeps): Promi
 async function judgeRange(range: Range, port: number, policy: Policy): Promise<Judged> {
   const verdicts = new Set<Verdict>();
   const entries = new Set<string | null>();
-  // Up to 500 parts, of which each is compared with up to 256 entries.
+  // Up to 500 parts, each compared with up to 256 entries.
   const pieces = new Pieces(loopTime, loopTime.owner, "egress_explain");
   for (const address of partsOf(range, policy.ranges)) {
     const turn = pieces.next();
@@ -132,7 +132,7 @@ async function judgeRange(range: Range, port: number, policy: Policy): Promise<J
   };
 }
 
-/** A port that no entry has: allowed there is allowed at all. */
+/** A port that no entry has: a connection allowed there is allowed at every port. */
 function unlistedPort({ ports }: Policy): number {
   let port = 1;
   while (ports.has(port)) port++;

@@ -21,15 +21,15 @@ const TOKEN = bytesOf("!#$%&'*+-.^_`|~", "09", "AZ", "az");
 /** Characters that at least one server accepts as the space after a method, or skips before it. */
 const SEPARATORS = bytesOf("\t\v\f \x85\xa0", "\x1c\x1f");
 const LINE_ENDS = bytesOf("\r\n");
-/** The longest first line that is waited for. */
+/** Maximum length of a first line to wait for. */
 const MAX_LINE_BYTES = 16 * 1024;
-/** By these a line is HTTP although it names no version. */
+/** Methods that make a line HTTP even without a version. */
 const METHOD = /^(GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|CONNECT|TRACE|PRI)[^A-Z]/i;
 const VERSION = /HTTP\/\d/i;
 const PROXY = /^PROXY[^A-Z]/i;
-/** The end of a line of HTTP, whatever is before its version. */
+/** End of an HTTP line, whatever precedes the version. */
 const VERSION_AT_END = /HTTP\/\d+(\.\d+)?$/i;
-/** The same to a server that keeps C strings. */
+/** The same for a server that uses C strings. */
 const VERSION_BEFORE_NUL = /HTTP\/\d+(\.\d+)?[^\x21-\x7e]*\0/i;
 const MAX_VERSION_CHARACTERS = 16;
 const LF = 0x0a;
@@ -72,7 +72,7 @@ export class FirstLine {
     return this.#hasMethod ? "endless" : "raw";
   }
 
-  /** The verdict on a line that the client has not ended, and never will. */
+  /** The verdict on a line that the client has left unfinished. */
   atEnd(begin: Buffer): "http" | "proxy" | null {
     this.#looked = begin.byteLength;
     return this.#ended(begin);
@@ -86,18 +86,18 @@ export class FirstLine {
   }
 }
 
-/** A first line that is passed as it arrives. */
+/** A first line that is forwarded as it arrives. */
 export class RawLine {
   readonly #refused: RegExp;
-  /** The last that showed of the line. */
+  /** Last visible characters of the line. */
   #end = "";
 
-  /** `binary`: the line began as one of HTTP does, so that a version anywhere in it is refused. */
+  /** `binary`: the line started as HTTP does, so that a version anywhere in it is refused. */
   constructor(binary = false) {
     this.#refused = binary ? VERSION : VERSION_BEFORE_NUL;
   }
 
-  /** Whether the line has ended with these bytes, and as one of HTTP: then they must not be passed. */
+  /** Whether the line ends in these bytes, and as an HTTP line: then they must not be forwarded. */
   push(bytes: Buffer): "goes_on" | "ended" | "http" {
     for (let from = 0; ; ) {
       const at = bytes.indexOf(LF, from);
@@ -120,10 +120,10 @@ function keptOf(line: string): string {
 
 const isVisible = (byte: number) => byte > 0x20 && byte < 0x7f;
 
-/** Neither a line end, nor a separator to any server. */
+/** Neither a line end, nor a separator for any server. */
 const isControl = (byte: number) => (byte < 0x20 && !SEPARATORS.has(byte) && !LINE_ENDS.has(byte)) || byte === 0x7f;
 
-/** These, and ranges of them by their first and last. */
+/** The characters of `each`, and of ranges given by their first and last character. */
 function bytesOf(each: string, ...ranges: string[]): ReadonlySet<number> {
   const bytes = new Set([...each].map((character) => character.charCodeAt(0)));
   for (const range of ranges) {

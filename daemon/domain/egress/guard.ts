@@ -25,7 +25,7 @@ import type { Traffic } from "./store.ts";
 /** Open concurrently; far more than a browser or an installer makes. */
 export const MAX_CONNECTIONS = 512;
 const CONNECTS = { perSecond: 200, atOnce: MAX_CONNECTIONS } as const;
-/** A program that queries both families needs two for each connection by name: those of CONNECTS. */
+/** A program that queries both address families needs two lookups for each connection of CONNECTS. */
 const LOOK_UPS = { perSecond: 400, atOnce: 800 } as const;
 /**
  * Inspected parts of requests per second, at most a tenth or two of a second of work: a megabyte of chunks has hundreds, or half a million
@@ -38,9 +38,9 @@ const NO_LONGER = "It is no longer on the sandbox's egress allowlist.";
 
 export interface GuardDeps {
   ground: Ground;
-  /** The addresses of a canonical name; none when there is no such name. Rejects when that is not known. */
+  /** Addresses of a canonical name; empty if the name does not exist. Rejects if the lookup fails. */
   resolve(name: string): Promise<Address[]>;
-  /** Records of a canonical name; none when there is no such name. Rejects when that is not known. */
+  /** Records of a canonical name; empty if the name does not exist. Rejects if the lookup fails. */
   records(name: string, type: DnsRecord["type"]): Promise<DnsRecord[]>;
   /** Of each direction. */
   bytesPerSecond: number;
@@ -81,7 +81,7 @@ export class Guard {
     return this.#live.size;
   }
 
-  /** From now on this list is in force, for connections that are open too. */
+  /** Applies a list, also to open connections. */
   setAllowlist(allowlist: readonly string[]): void {
     this.#policy = new Policy(allowlist, this.#deps.ground);
     for (const live of [...this.#live]) if (!this.#stillAllows(live)) live.close(NO_LONGER);
@@ -118,7 +118,7 @@ export class Guard {
       this.#deny({ host: name, ip: null, port: null, reason: "not_listed" });
       return answer({ answer: "none", records: [] });
     }
-    // As with addresses, it is not resolved; a connection to it is refused with the reason.
+    // As with addresses, the name is not resolved; a connection to it is refused with the reason.
     if (!this.#policy.allowsName(nameBehindLabels(name), null)) return answer({ answer: "found", records: [] });
     try {
       const found = await this.#deps.records(name, type);
@@ -172,7 +172,7 @@ export class Guard {
       stream.fail(StreamErrorCode.egress_denied, reason);
     };
     const live: Live = { address, port, bound, close };
-    // The list may have changed while it was dialled.
+    // The list may have changed while the connection was dialled.
     if (!this.#stillAllows(live)) return close(NO_LONGER);
     this.#live.add(live);
     const count = this.#deps.opened({ host: name, ip: address.text, port });

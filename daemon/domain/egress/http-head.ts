@@ -8,10 +8,10 @@ import { canonicalName, isAscii } from "./names.ts";
 export type Body = { kind: "length"; bytes: number } | { kind: "chunked" };
 
 export interface Head {
-  /** The canonical host name, or the address as it is usually written. */
+  /** Canonical host name, or the address in its usual spelling. */
   host: string;
   body: Body;
-  /** The protocol that the connection is to go on with, if the server agrees. */
+  /** Protocol for the rest of the connection if the server agrees to the upgrade. */
   upgrade: string | null;
 }
 
@@ -31,7 +31,7 @@ export function requireRequestLine(line: string): void {
   if (method === "CONNECT") throw new BadRequest("CONNECT is not allowed");
 }
 
-/** `text` is all before the empty line, its lines ended by CRLF. Throws BadRequest. */
+/** `text` is the head without its empty line, with CRLF line ends. Throws BadRequest. */
 export function readHead(text: string): Head {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for.
   if (/[\x00-\x08\x0a-\x1f\x7f]/.test(text.replaceAll("\r\n", ""))) throw new BadRequest("it has control characters");
@@ -52,18 +52,18 @@ export function readHead(text: string): Head {
     const absolute = /^https?:\/\/([^/?#]*)/i.exec(target)?.[1];
     if (absolute === undefined || hostOf(absolute) !== host) throw new BadRequest("its target and its Host differ");
   }
-  // Some servers take it without the Connection that should name it.
+  // Some servers accept the field without the Connection field that should name it.
   const upgrade = (fields.get("upgrade") ?? []).join(",").toLowerCase();
   const body = bodyOf(fields);
-  // HTTP/1.0 has no chunks: some servers would take them for requests.
+  // HTTP/1.0 has no chunks: some servers would parse them as requests.
   if (minor === "0" && body.kind === "chunked") throw new BadRequest("the length of its body is ambiguous");
   return { host, body, upgrade: upgrade === "" ? null : upgrade };
 }
 
-/** Fields that offer another protocol (RFC 9110, 7.8; RFC 7540, 3.2.1). They concern one hop, so that this one may leave them out. */
+/** Fields that offer another protocol (RFC 9110, 7.8; RFC 7540, 3.2.1). They are hop-by-hop, so a proxy may remove them. */
 const UPGRADES = new Set(["upgrade", "http2-settings"]);
 
-/** A head that readHead has accepted, without the offer of another protocol. */
+/** Removes the offer of another protocol from a head that readHead has accepted. */
 export function withoutUpgrade(text: string): string {
   const lines = text.split("\r\n").flatMap((line, index) => {
     const [, name = "", value = ""] = (index > 0 && FIELD.exec(line)) || [];

@@ -38,7 +38,7 @@ export class HttpRequests {
   #state: State = { at: "head" };
   readonly #pending = new Pending();
   #requests = 0;
-  /** Whether the request line of the head that is being received was checked. */
+  /** Whether the request line of the head in progress was checked. */
   #hasLine = false;
   /** The protocol that the current request asks to upgrade to, until its response has begun. */
   #asked: string | null = null;
@@ -79,7 +79,7 @@ export class HttpRequests {
     this.#answer = Buffer.alloc(0);
     if (switches && protocol !== WEBSOCKET) throw new BadRequest("the server switches to an unknown protocol");
     if (this.#state.at !== "held") {
-      // It was answered before its body had ended: whatever it was, it is no other protocol.
+      // The response precedes the end of the request's body, so it cannot be an upgrade.
       if (switches) throw new BadRequest("the server switches to another protocol too early");
       if (this.#state.at === "body" && this.#state.next === "held") this.#state.next = "head";
       return Buffer.alloc(0);
@@ -148,7 +148,7 @@ export class HttpRequests {
   }
 
   #head(): Buffer | null {
-    // Empty lines before a request are ignored by servers, and so need not reach them.
+    // Servers ignore empty lines before a request: they are not forwarded.
     for (; this.#pending.startsWith(LINE_END); this.steps++) this.#pending.take(LINE_END.length);
     if (!this.#hasLine) this.#checkLine();
     const end = this.#hasLine ? this.#pending.find(HEAD_END) : -1;
@@ -173,7 +173,7 @@ export class HttpRequests {
     return upgrade === null || isSocket ? head : Buffer.from(`${withoutUpgrade(text)}${HEAD_END}`, "latin1");
   }
 
-  /** A first line of another protocol is refused when it ends, not when a head would. */
+  /** Refuses a first line of another protocol as soon as it ends, before the end of a head. */
   #checkLine(): void {
     const end = this.#pending.find(LF);
     if (end === -1 || end > MAX_HEAD_BYTES) return;
@@ -181,7 +181,7 @@ export class HttpRequests {
     this.#hasLine = true;
   }
 
-  /** A line without its end; null when it is not whole. */
+  /** The next line without its end; null if it is incomplete. */
   #line(most: number): string | null {
     const end = this.#pending.find(LINE_END);
     if (end > most || (end === -1 && this.#pending.byteLength > most + 1))

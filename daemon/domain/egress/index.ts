@@ -22,7 +22,7 @@ export { forgetTraffic, type Traffic } from "./store.ts";
 export interface Egress {
   /** Handler of the requests of the sandbox's guest; `allowlist` is in force until it is replaced. */
   serve(sandbox: EgressSandbox, allowlist: readonly string[]): GuestRequests;
-  /** Puts a list in force, for connections that are open too. */
+  /** Applies a list, also to open connections. */
   setAllowlist(sandboxId: string, allowlist: readonly string[]): void;
   /** Whether a connection is allowed, and why; `allowlist` is the sandbox's. */
   explain(
@@ -36,7 +36,7 @@ export interface Egress {
   lastTrafficOf(sandboxId: string): number | null;
   /** Destinations of its connections and refusals, also after the sandbox has gone. */
   networkOf(sandbox: Pick<EgressSandbox, "sandbox_id" | "created_at">): ReturnType<Network["shown"]>;
-  /** Of all sandboxes together, since the daemon started. */
+  /** Totals of all sandboxes since the daemon started. */
   figures(): Traffic & { open_connections: number; denied: number };
   /** Closes the connections of a removed sandbox. */
   drop(sandboxId: string): void;

@@ -38,7 +38,7 @@ export class Inspector {
   readonly #line = new FirstLine();
   /** Parser of the detected protocol; null: the rest is not inspected; undefined: not yet detected. */
   #spoken: HttpRequests | RawLine | null | undefined;
-  /** How many bytes there must be before it is worth another look. */
+  /** Number of bytes required before the next attempt to detect the protocol. */
   #needed = 1;
   #hasBegun = false;
   /** The last blanks before the first other byte. */
@@ -80,8 +80,8 @@ export class Inspector {
   }
 
   /**
-   * The client has ended its side: returns the bytes that were held back, if they are of no protocol that names a host. No more of
-   * them can follow. Throws NotThisName.
+   * The client has ended its side: returns the held-back bytes if they belong to no protocol that names a host. No more can follow. Throws
+   * NotThisName.
    */
   ended(): Buffer {
     if (!this.isUndecided) return NOTHING;
@@ -149,7 +149,7 @@ export class Inspector {
     return this.#begin.take(begin.byteLength);
   }
 
-  /** A hello as it was written for SSL 2 names no server, and some servers of TLS still take it. */
+  /** An SSL 2 hello names no server, and some TLS servers still accept it. */
   #oldHello(begin: Buffer): "maybe" | "raw" {
     if ((begin[2] ?? 1) !== 1 || (begin[3] ?? 3) !== 3) return "raw";
     if (begin.byteLength < OLD_HELLO_BYTES) return "maybe";
@@ -191,7 +191,7 @@ function incomplete(): NotThisName {
   return new NotThisName("bad_request", "it ended within its first message");
 }
 
-/** A server that accepts it trusts the addresses in it. */
+/** A server that accepts the PROXY protocol trusts the addresses in it. */
 function proxied(): NotThisName {
   return new NotThisName("bad_request", "it begins with the PROXY protocol");
 }

@@ -18,7 +18,7 @@ export function canonicalName(text: string): string | null {
   return isNumeric(labels.at(-1) ?? "") ? null : ascii;
 }
 
-/** Whether something is an address in a spelling that only some programs read as one. */
+/** Whether a text is an address in a spelling that only some programs parse as an address. */
 export function looksNumeric(text: string): boolean {
   return isNumeric(text.replace(/\.$/, "").split(".").at(-1)?.toLowerCase() ?? "");
 }

@@ -119,7 +119,7 @@ export class Network {
       ...{ connections: 0, sent_bytes: 0, received_bytes: 0, first_ms: wallMs(), last_ms: 0 },
     };
     destination.connections++;
-    // A name's address may be another each time.
+    // A name may have another address at each connection.
     destination.ip = ip;
     this.#touch(destination);
     return destination;
@@ -147,7 +147,7 @@ export class Network {
   }
 }
 
-/** A name is one place, whatever its address is at the time. */
+/** A name is one destination, whatever its current address. */
 function keyOf({ host, ip, port }: Where, reason: Denial["reason"] | null): string {
   return JSON.stringify([host ?? ip, port, reason]);
 }

@@ -5,7 +5,7 @@ import type { EgressSandbox } from "./deps.ts";
 import { Network } from "./network.ts";
 import { networkOf } from "./store.ts";
 
-/** Some milliseconds' work of a commit, however many names guests make up. */
+/** Rows per commit: a few milliseconds of work, however many names guests invent. */
 export const MAX_ROWS_WRITTEN = 1000;
 
 export interface TakenNetwork extends ReturnType<Network["take"]> {
@@ -16,7 +16,7 @@ export class Networks {
   readonly #queries: Queries;
   /** In the order in which they were written, the latest last. */
   readonly #all = new Map<SandboxId, Network>();
-  /** Of no guest any more: they go once they are written. */
+  /** Sandboxes without a guest: their networks are dropped once written. */
   readonly #ended = new Set<SandboxId>();
 
   constructor(queries: Queries) {

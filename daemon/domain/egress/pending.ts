@@ -6,7 +6,7 @@ export class Pending {
   #start = 0;
   #end = 0;
   #needle = "";
-  /** So far there is no needle. */
+  /** The bytes before this position contain no needle. */
   #searchedTo = 0;
 
   get byteLength(): number {

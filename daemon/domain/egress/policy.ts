@@ -1,8 +1,8 @@
 /**
  * Decides whether a sandbox may connect to a name or an address at a port. Pure: addresses are resolved elsewhere.
  *
- *   address   public, and the list has it or has "*"; private or the host's own: named by a range, and the configuration lets it
- *   name      the list has it or has "*"; then each address it resolves to: public, or as above
+ *   address   public: listed, or the list has "*"; private or the host's own: listed by a range, and permitted by the configuration
+ *   name      listed, or the list has "*"; then each address that it resolves to: public, or as above
  */
 import { type Address, contains, kindOf, type Range } from "./addresses.ts";
 import { type Entry, readEntry } from "./entries.ts";
@@ -30,12 +30,12 @@ export class Policy {
     this.#ground = ground;
   }
 
-  /** Nothing at all is allowed, names included. */
+  /** Whether the list allows nothing, not even a name. */
   get isEmpty(): boolean {
     return this.#entries.length === 0;
   }
 
-  /** Ports that entries are limited to. */
+  /** Ports to which entries are limited. */
   get ports(): ReadonlySet<number> {
     return new Set(this.#entries.flatMap(({ port }) => port ?? []));
   }
@@ -50,7 +50,7 @@ export class Policy {
     return this.entryOfName(name, port) !== null;
   }
 
-  /** The first entry that has a name; a null port is any. */
+  /** The first entry that matches a name; a null port is any port. */
   entryOfName(name: string, port: number | null): string | null {
     const found = this.#entries.find(
       (entry) =>
@@ -62,12 +62,12 @@ export class Policy {
     return found?.text ?? null;
   }
 
-  /** The first entry that has an address, whether or not that can be reached. */
+  /** The first entry that matches an address, whether or not the address can be reached. */
   entryOfAddress(address: Address, port: number): string | null {
     return this.#rangeOf(address, port) ?? (this.#allowsAny ? "*" : null);
   }
 
-  /** The verdict on an address, whatever name it was found by. */
+  /** The verdict on an address, independent of names. */
   ofAddress(address: Address, port: number): Verdict {
     if (!this.#isBlocked(address, port)) {
       return this.entryOfAddress(address, port) === null ? "not_listed" : "allowed";

@@ -10,7 +10,7 @@ import type { Policy } from "./policy.ts";
 export const RECORD_TYPES: readonly DnsRecord["type"][] = ["SRV", "TXT", "MX"];
 
 const MAX_RECORDS = 64;
-/** Of one string of a TXT record (RFC 1035, 3.3). */
+/** Maximum length of a string of a TXT record (RFC 1035, 3.3). */
 const MAX_STRING_BYTES = 255;
 const MAX_STRINGS = 32;
 

@@ -37,6 +37,6 @@ export function groundOf(privateRanges: string): Ground {
   return { privateRanges: ranges, isHosts: makeIsHosts() };
 }
 
-/** Bytes per second; 0 MiB is no bound. */
+/** Bytes per second; 0 MiB: unlimited. */
 export const paceOf = (mibPerSecond: number): number =>
   mibPerSecond === 0 ? Number.MAX_SAFE_INTEGER : mibPerSecond * 1024 * 1024;

@@ -1,6 +1,6 @@
 /**
- * Resolution of names that sandboxes and organizations choose: by `egress.hosts_file`, else by the host's DNS servers. The host's own names, of
- * /etc/hosts and its search domains, count for the host's own connections only.
+ * Resolves names chosen by sandboxes and organizations: with `egress.hosts_file`, else with the host's DNS servers. The host's own names,
+ * of /etc/hosts and its search domains, apply to the host's own connections only.
  */
 import type { DnsRecord } from "../../../shared/agent-protocol/messages.ts";
 import { monotonicMs } from "../../core/clock.ts";
@@ -11,7 +11,7 @@ import { type Address, readAddress } from "./addresses.ts";
 import { Dns } from "./dns.ts";
 import { HostsFile } from "./hosts-file.ts";
 
-/** For a place, and then for an answer. */
+/** Timeout for a slot, and again for an answer. */
 const ANSWER_MS = 5_000;
 /** All: with two queries each, fewer than the 150 that a forwarder such as dnsmasq handles concurrently. */
 const PLACES = { all: 64, org: 16, sandbox: 8, waiting: 128 } as const;
@@ -36,13 +36,13 @@ export class HostResolver {
   readonly #places = new FairSemaphore(PLACES);
   readonly #kept = new Map<string, CachedAddresses>();
 
-  /** `file` has lines of an address and names, as /etc/hosts has; "" for none. Guests learn none of the host's own names. */
+  /** `file` has lines of an address and names, like /etc/hosts; "" for none. Guests cannot resolve the host's own names. */
   constructor(file: string, who: "guest" | "host") {
     this.#hosts = who === "host" ? new HostsFile("/etc/hosts") : null;
     this.#own = file === "" ? null : { path: file, file: new HostsFile(file) };
   }
 
-  /** The addresses of a canonical name, at most a few; none when there is no such name. Throws NotResolved. */
+  /** Addresses of a canonical name, at most a few; empty if the name does not exist. Throws NotResolved. */
   async resolve(name: string, asker: Asker): Promise<Address[]> {
     const listed = this.#listed(name);
     if (listed) return listed;
@@ -54,7 +54,7 @@ export class HostResolver {
     return await asked.finally(leave);
   }
 
-  /** The records of a canonical name by DNS alone; none when there is no such name. Throws NotResolved. */
+  /** Records of a canonical name, from DNS alone; empty if the name does not exist. Throws NotResolved. */
   async records(name: string, type: DnsRecord["type"], asker: Asker): Promise<DnsRecord[]> {
     const leave = await this.#place(asker);
     return await within(this.#dns.records(name, type), ANSWER_MS, "the host's DNS")

@@ -20,7 +20,7 @@ export function addTraffic(queries: Queries, traffic: typeof egressUsage.$inferI
   queries.insert(egressUsage).values(traffic).onConflictDoUpdate({ target: egressUsage.sandbox_id, set }).run();
 }
 
-/** Within a transaction: the sandbox is forgotten. */
+/** Within a transaction: deletes the rows of a removed sandbox. */
 export function forgetTraffic(queries: Queries, sandboxId: SandboxId): void {
   for (const table of [egressUsage, egressDestinations, egressNetworks]) {
     queries.delete(table).where(eq(table.sandbox_id, sandboxId)).run();

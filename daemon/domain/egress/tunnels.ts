@@ -12,7 +12,7 @@ import { Policy } from "./policy.ts";
 import { groundOf } from "./requests.ts";
 import { HostResolver } from "./resolver.ts";
 
-/** It shares its process's places with no one. */
+/** Its resolver, and the slots in it, have no other user. */
 const ASKER = { org_id: "", sandbox_id: "" };
 const HTTPS_PORT = 443;
 const MAX_HEAD_BYTES = 4096;
@@ -27,7 +27,7 @@ export interface TunnelsOptions {
   /** HOST:PORT, at any address; in lower case, and as HOST alone for the port of https. */
   named: readonly string[];
   hostsFile: string;
-  /** Of HOST:PORT that is neither named nor public, or is not there. */
+  /** Called with each HOST:PORT that is neither named nor public, or does not exist. */
   refused(where: string): void;
 }
 

@@ -54,7 +54,7 @@ export function isToOne({ destination, destinations }: Address): boolean {
   return destination === null ? destinations?.length === 1 : destination !== EVERYONE;
 }
 
-/** As a record has it: a long list is not for one. */
+/** The address for an audit record; a long list is truncated. */
 export function shownAddress({ destination, destinations, topic }: Address): Record<string, unknown> {
   if (topic !== null) return { topic };
   return destination === null ? { destinations: destinations?.slice(0, 16) } : { destination };

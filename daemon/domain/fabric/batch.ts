@@ -19,7 +19,7 @@ export class Batch {
     this.#roomUid = roomUid;
   }
 
-  /** Whether it is the agent's first message. */
+  /** Notes a message of `source`; returns whether it is the agent's first in this batch. */
   sends(source: string): boolean {
     if (this.#senders.has(source)) return false;
     this.#senders.add(source);
@@ -29,7 +29,7 @@ export class Batch {
   /** Throws agent_not_found, agent_unavailable, and validation_failed if the messages have too many recipients together. */
   recipientsOf(message: Address & { source: string }): string[] {
     const recipients = this.#find(message);
-    // Alone it may have as many as there are.
+    // A first message is exempt from the batch limit.
     if (this.#recipients > 0 && this.#recipients + recipients.length > MAX_BATCH_RECIPIENTS) throw tooMany();
     this.#recipients += recipients.length;
     return recipients;

@@ -97,7 +97,7 @@ export function makeBranch(deps: FabricDeps): Branch<FabricState> {
       bells.ringAll(room_uid);
     },
 
-    /** Throws quota_exceeded before any of it is written, as put would then. */
+    /** Throws quota_exceeded before a row is written; `put` would throw it later. */
     accept: async (given, origin) => {
       const { state, bytes } = await acceptFabric(given, origin);
       if (origin.org_id !== null) budget.requireSpace(database.queries, origin.org_id, bytes);

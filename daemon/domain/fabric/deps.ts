@@ -25,9 +25,9 @@ export interface FabricOptions {
   bells: Notifier;
   meter: Pick<Meter, "count">;
   traces: Traces;
-  /** A message is in the agent's inbox, on disk. Never throws. */
+  /** Called when a message is in the agent's inbox, on disk. Never throws. */
   delivered(roomUid: RoomUid, agentId: string): void;
-  /** A message that needs an ack comes again after this time. */
+  /** Time after which a message that needs an ack is redelivered. */
   ackMs: number;
   /** Bytes that the messages of an organization may take; 0: unlimited. */
   keptBytes: number;

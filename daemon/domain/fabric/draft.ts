@@ -11,7 +11,7 @@ import type { Address } from "./address.ts";
 /** Far fewer than would overflow the stack when the payload is serialized again for a reader. */
 const MAX_LEVELS = 512;
 
-/** The fields that sending and replying have in common. */
+/** The fields common to sending and replying. */
 export interface Content {
   payload?: unknown;
   payload_b64?: string | undefined;
@@ -58,7 +58,7 @@ export function contentRules(content: Content): RuleBreak[] {
   return bad;
 }
 
-/** A message of a call with an Idempotency-Key has the name of the call's work, so that it is kept once, however the call ends. */
+/** Derives the message id of a call with an Idempotency-Key from the call's ulid, so that a retry does not store the message twice. */
 export function namedBy<T extends Content>({ ulid }: Pick<CallEffects, "ulid">, content: T): T {
   if (content.message_id !== undefined || ulid === undefined) return content;
   return { ...content, message_id: newId("msg", ulid) };

@@ -1,4 +1,4 @@
-/** Finds the room and the message that a path names. */
+/** Finds the room and the message of a request path. */
 import type { KeyCall } from "../../core/call/operation.ts";
 import type { RoomTarget } from "../../core/call/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";

@@ -63,7 +63,7 @@ export function makeFabric(options: FabricOptions) {
     recover: () => spreads.start(),
     /** Starts the timer for redeliveries and expirations, including those that became due since the previous daemon. */
     start: () => deps.due.start(),
-    /** Messages that a room took in the last minute. */
+    /** Number of messages stored in a room during the last minute. */
     lately: (roomUid: RoomUid) => lately.of(roomUid),
     forget,
     stop: () => {

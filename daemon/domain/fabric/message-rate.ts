@@ -5,9 +5,9 @@ import { monotonicMs } from "../../core/clock.ts";
 const SECONDS = 60;
 
 interface Minute {
-  /** One for each second, round and round. */
+  /** Ring buffer: one count per second. */
   counts: Uint32Array;
-  /** The last second that was counted in. */
+  /** The last second counted. */
   second: number;
 }
 
@@ -39,7 +39,7 @@ export class MessageRate {
 
 const secondNow = () => Math.floor(monotonicMs() / 1000);
 
-/** The seconds in which nothing came are 0. */
+/** Advances to `second`; seconds without messages are 0. */
 function moveTo(minute: Minute, second: number): void {
   const missed = Math.min(SECONDS, second - minute.second);
   for (let each = 1; each <= missed; each++) minute.counts[(minute.second + each) % SECONDS] = 0;

@@ -23,12 +23,12 @@ import { findMessage, insertDelivery, insertMessage, noteReply } from "./store.t
 import type { DeliveryRow, MessageRow } from "./table.ts";
 import { withTrace } from "./trace.ts";
 
-/** Recipients of messages that count as one call for the rate of a key. */
+/** Number of recipients that count as one call against a key's rate limit. */
 const RECIPIENTS_OF_A_CALL = 100;
 
 export interface Posted {
   row: MessageRow;
-  /** Whether it was kept by this call; otherwise the same call was made before. */
+  /** Whether this call stored it; otherwise an earlier attempt of the call did. */
   isNew: boolean;
 }
 
@@ -50,7 +50,7 @@ interface Along {
   refused?(error: unknown, index: number): unknown;
 }
 
-/** Keeps a message. Throws already_exists, agent_not_found, agent_unavailable, inbox_full, quota_exceeded, room_destroying. */
+/** Stores a message. Throws already_exists, agent_not_found, agent_unavailable, inbox_full, quota_exceeded, room_destroying. */
 export async function post(deps: FabricDeps, room: RoomTarget, draft: Draft, along: Along): Promise<Posted> {
   const [posted] = await postAll(deps, room, [draft], along);
   return posted;
@@ -91,13 +91,13 @@ export async function postAll(
   return posted;
 }
 
-/** Calls that messages count as for their recipients, besides one for each message. */
+/** Number of calls counted for the messages' recipients, in addition to one per message. */
 export function callsForRecipients(deps: FabricDeps, room: RoomTarget, messages: readonly Address[]): number {
   const recipients = probableRecipients(deps, room, messages).reduce((sum, { length }) => sum + length, 0);
   return Math.floor(recipients / RECIPIENTS_OF_A_CALL);
 }
 
-/** Recipients of each message, as far as they are known: an invalid message is found when it is to be kept. */
+/** Recipients of each message, as far as known; an invalid message is rejected when it is stored. */
 function probableRecipients(
   { agents }: FabricDeps,
   { room_uid }: RoomTarget,

@@ -9,11 +9,11 @@ import type { FabricDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
 import { type Inboxes, readDepths } from "./reads.ts";
 
-/** Of one agent, which may have any number of calls under way. */
+/** Maximum of waits shown per agent, which may have many calls in progress. */
 const MAX_WAITS_SHOWN = 16;
-/** They take less of the event loop than their way to a reader thread, and 2 ms of it if they are full. */
+/** Number of inboxes counted on the event loop: cheaper than a round trip to a reader thread, and 2 ms if they are full. */
 const FEW_INBOXES = 16;
-/** Also of the room that this one was made from. */
+/** Cursor kind without the room: a fork accepts the cursors of its source room. */
 const CURSOR = "agents";
 
 export function makePresence(deps: FabricDeps): Bound {
@@ -48,7 +48,7 @@ export function makePresence(deps: FabricDeps): Bound {
   });
 }
 
-/** A full inbox takes 0.1 ms to count. */
+/** Counting a full inbox takes 0.1 ms. */
 async function depthsOf({ database, reads }: FabricDeps, inboxes: Inboxes, by: Reader): Promise<number[]> {
   if (inboxes.agents.length <= FEW_INBOXES) return parsed(readNow(readDepths, database.queries, inboxes));
   return parsed(await reads.read(readDepths, inboxes, by));

@@ -12,13 +12,13 @@ import { inboxDepth } from "./store.ts";
 export interface MessagesInput extends PageSelection {
   /** Kind of its cursors. */
   cursor: string;
-  /** Place of the caller's last page. */
+  /** Start position of the caller's last page. */
   from: number;
-  /** Whether a page follows in any case. */
+  /** Whether a further page is certain. */
   more: boolean;
 }
 
-/** A message that the answer hands out for the first time, or again. */
+/** A message that the response hands out, for the first time or again. */
 export type HandedOut = Pick<
   Row,
   "room_uid" | "message_id" | "seq" | "source" | "kind" | "headers" | "ack_required" | "created_at"
@@ -30,7 +30,7 @@ export interface Facts {
   fresh: HandedOut[];
 }
 
-/** A page of messages; an inbox shows them as handed out by it. */
+/** A page of messages; those of an inbox are shown with this page's hand-out counted. */
 export const readMessages: Read<MessagesInput, OutputOf<typeof agentWait>, Facts> = {
   name: "fabric.messages",
   isOfRecords: false,
@@ -66,7 +66,7 @@ export interface Inboxes {
   agents: readonly string[];
 }
 
-/** How many messages are in each inbox. */
+/** Number of messages in each inbox. */
 export const readDepths: Read<Inboxes, number[]> = {
   name: "fabric.depths",
   isOfRecords: false,

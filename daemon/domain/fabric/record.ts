@@ -1,10 +1,10 @@
-/** Messages and their delivery as the API shows them. */
+/** Messages and their delivery in the format of the API. */
 import { DELIVERY_STATES, type DeliveryState, type MessageRecord } from "../../../shared/api/fabric.ts";
 import type { Queries } from "../../db/client.ts";
 import { deliveriesOf } from "./store.ts";
 import type { MessageRow } from "./table.ts";
 
-/** `attempt` is how often it was handed out, in an inbox. */
+/** `attempt`: number of times that the message was handed out, in an inbox. */
 export function toMessage(row: MessageRow, attempt: number | null = null): MessageRecord {
   return {
     ...withoutPayload(row, attempt),

@@ -1,4 +1,4 @@
-/** message_send_many: sends messages as if one after another, all of them or none. */
+/** message_send_many: sends messages in order, all or none of them. */
 import type { FieldError } from "../../../shared/api/errors.ts";
 import { MAX_BATCH_TOPICS, messageSendMany } from "../../../shared/api/fabric.ts";
 import type { AuditFacts } from "../../core/call/audit-facts.ts";
@@ -75,7 +75,7 @@ function requireSources({ caller }: KeyCall, messages: readonly Preparation[]): 
   throw new ServiceError("validation_failed", { detail, errors });
 }
 
-/** Throws source_mismatch, message_not_found, payload_too_large, of the first message that is refused. */
+/** Throws the first refused message's error: source_mismatch, message_not_found, payload_too_large. */
 function draftsOf(deps: FabricDeps, call: KeyCall, room: RoomTarget, messages: readonly Preparation[]): Draft[] {
   const drafts: Draft[] = [];
   for (const [index, message] of messages.entries()) {

@@ -12,14 +12,14 @@ export class Sequence {
     this.#last = new TransactionMap(database);
   }
 
-  /** Within the transaction that keeps a message of this seq. */
+  /** Within the transaction that stores a message with the returned seq. */
   next(queries: Queries, roomUid: RoomUid): number {
     const seq = this.coming(queries, roomUid);
     this.#last.set(roomUid, seq);
     return seq;
   }
 
-  /** The seq that the next message will have. */
+  /** The seq of the next message. */
   coming(queries: Queries, roomUid: RoomUid): number {
     return (this.#last.get(roomUid) ?? lastSeq(queries, roomUid)) + 1;
   }

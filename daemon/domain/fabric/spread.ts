@@ -1,11 +1,11 @@
 /**
- * Messages with many recipients: their deliveries are written ahead, 256 in each commit, and the commit that keeps the messages makes them
- * visible. Until then no other message of the room is kept, so no reader's cursor passes them, and a crash leaves deliveries of no message,
- * which the next start removes before it serves the room.
+ * Messages with many recipients: their deliveries are written ahead, 256 per commit, and the commit that stores the messages makes them
+ * visible. Until then no other message of the room is stored, so no reader's cursor passes them. A crash leaves deliveries without a
+ * message, which the next start removes before it serves the room.
  *
- *   plan     all that can be refused is refused, in a transaction that is taken back
- *   stage    deliveries, 256 in each commit; the first also notes the spread
- *   keep     the messages, with deliveries of agents that joined since; the note goes
+ *   plan     checks all reasons for refusal in a transaction that is rolled back
+ *   stage    deliveries, 256 per commit; the first commit also notes the spread
+ *   keep     the messages, with deliveries of agents that joined in the meantime; removes the note
  */
 import type { RoomUid } from "../../../shared/ids.ts";
 import { wallMs } from "../../core/clock.ts";
@@ -28,7 +28,7 @@ import type { DeliveryRow } from "./table.ts";
 /** Deliveries of one commit: 4 ms if each inbox is on a database page of its own. */
 export const MAX_AT_ONCE = 256;
 
-/** Another call's messages are being spread in this room. */
+/** Another call is spreading messages in this room. */
 export class Busy extends Error {
   readonly over: Promise<void>;
 
@@ -38,14 +38,14 @@ export class Busy extends Error {
   }
 }
 
-/** Deliveries of one message. Rows are made when they are inserted: made together, they would take milliseconds of a turn. */
+/** Deliveries of one message. Rows are created on insertion: creating all together would block the event loop for milliseconds. */
 export interface Deliveries {
   seq: number;
   recipients: readonly string[];
   rowOf(agentId: string): DeliveryRow;
 }
 
-/** The deliveries of a call's messages; thrown to roll the plan back. */
+/** The deliveries of a call's messages; thrown to roll back the plan. */
 class Planned extends Error {
   readonly messages: readonly Deliveries[];
 
@@ -79,18 +79,18 @@ interface SpreadDeps {
   order: Sequence;
 }
 
-/** The messages of one call, from its plan on. */
+/** The messages of one call, from the plan to the commit that stores them. */
 export class Spread {
   readonly over: Promise<void>;
-  /** No other message of the room is kept from then on: the moment of all of these, in unix milliseconds. */
+  /** Creation time of all messages of the spread, in Unix milliseconds: from then on no other message of the room is stored. */
   readonly startedAtMs = wallMs();
-  /** Lets others of the room continue. */
+  /** Lets the room's other calls continue. */
   readonly leave: () => void;
   readonly #deps: SpreadDeps;
   readonly #roomUid: RoomUid;
   /** Agents of the staged deliveries, by seq. */
   #staged = new Map<number, Set<string>>();
-  /** Of the transaction under way: deliveries to be staged, and messages that have taken theirs. */
+  /** State of the current transaction: deliveries to stage, and messages with complete deliveries. */
   #planned: Deliveries[] = [];
   #kept = new Set<number>();
   #first: { seq: number; branchedAtMs: number } | null = null;
@@ -129,14 +129,16 @@ export class Spread {
     }
   }
 
-  /** Starts the transaction that plans or keeps the messages. Throws Moved. */
+  /** Starts the transaction that plans or stores the messages. Throws Moved. */
   begin(queries: Queries): void {
     this.#planned = [];
     this.#kept = new Set();
     if (this.#first !== null && !this.#isAsPlanned(queries)) throw new Moved();
   }
 
-  /** Within it, once a message is inserted: its deliveries that are not staged; staged ones of agents that have left since go. */
+  /**
+   * After the insertion of a message in this transaction: inserts its unstaged deliveries, removes staged ones of agents that have left.
+   */
   deliver(queries: Queries, deliveries: Deliveries): void {
     const { seq, recipients, rowOf } = deliveries;
     if (this.#first === null) {
@@ -218,7 +220,7 @@ export class Spread {
   }
 }
 
-/** Spreads under way: one in a room. */
+/** Spreads in progress: at most one per room. */
 export class Spreads {
   readonly #deps: SpreadDeps;
   readonly #rooms = new Map<RoomUid, Spread>();
@@ -227,11 +229,11 @@ export class Spreads {
     this.#deps = deps;
   }
 
-  /** Starts one, after others of the room. */
+  /** Starts a spread after the room's current one. */
   async enter(roomUid: RoomUid): Promise<Spread> {
     for (let other = this.#rooms.get(roomUid); other; other = this.#rooms.get(roomUid)) {
       await other.over;
-      // Messages that waited for it come first.
+      // Messages that waited for the spread are stored first.
       await this.#deps.database.commit(() => {});
     }
     const spread = new Spread(this.#deps, roomUid, () => void this.#rooms.delete(roomUid));
@@ -239,7 +241,7 @@ export class Spreads {
     return spread;
   }
 
-  /** Within the transaction that would keep messages of another call. Throws Busy. */
+  /** Within a transaction that stores messages outside of the spread `own`. Throws Busy. */
   requireNone(roomUid: RoomUid, own: Spread | null): void {
     const other = this.#rooms.get(roomUid);
     if (other && other !== own) throw new Busy(other.over);
@@ -251,7 +253,7 @@ export class Spreads {
   }
 }
 
-/** Removes deliveries of messages that were not kept, some in each commit. */
+/** Removes deliveries of messages that were not stored, in batches of one commit each. */
 async function clearSpread(database: Database, roomUid: RoomUid): Promise<void> {
   const found = getSpread(database.queries, roomUid);
   if (!found) return;

@@ -9,7 +9,7 @@ import { type DeliveryRow, deliveries, type MessageRow, messageRooms, messageSpr
 /** Literals, not parameters, so that the partial index of open deliveries is used. */
 export const OPEN: SQL = sql`${deliveries.state} IN ('queued', 'delivered')`;
 
-/** Likewise of the index of requests without a reply. */
+/** Likewise, for the index of requests without a reply. */
 const AWAITED: SQL = sql`${deliveries.awaited} = 1`;
 
 const room_uid = sql.placeholder("room_uid");
@@ -115,7 +115,7 @@ interface InboxPosition {
   seq: number;
 }
 
-/** The last seq that a room gave out; 0 when it has given none. */
+/** The last seq that a room assigned; 0 if none. */
 export function lastSeq(queries: Queries, roomUid: RoomUid): number {
   return statementsOf(queries).last([roomUid, rowsOf(queries, roomUid)])[0]?.seq ?? 0;
 }
@@ -125,7 +125,7 @@ export function findMessage(queries: Queries, roomUid: RoomUid, messageId: strin
   return row && { ...row, room_uid: roomUid };
 }
 
-/** An organization's, in one of these rooms (null: of all), the newest room first. */
+/** Finds an organization's message in these rooms (null: in all), the newest room first. */
 export function locateMessage(queries: Queries, orgId: OrgId, roomUids: readonly RoomUid[] | null, messageId: string) {
   const { source, recipients, message_id } = messages;
   return queries
@@ -166,7 +166,7 @@ export function getSpread(queries: Queries, roomUid: RoomUid) {
   return queries.select().from(messageSpreads).where(eq(messageSpreads.room_uid, roomUid)).get();
 }
 
-/** Bounded by MAX_ROOM_AGENTS for each: one a room, while a call spreads messages in it. */
+/** Bounded by one row per room with a spread in progress, each with at most MAX_ROOM_AGENTS agents. */
 export function listSpreads(queries: Queries): RoomUid[] {
   const rows = queries.select({ room_uid: messageSpreads.room_uid }).from(messageSpreads).all();
   return rows.map(({ room_uid }) => room_uid);
@@ -176,7 +176,7 @@ export function deleteSpread(queries: Queries, roomUid: RoomUid): void {
   queries.delete(messageSpreads).where(eq(messageSpreads.room_uid, roomUid)).run();
 }
 
-/** Removes deliveries of these agents with a seq in a range, both ends included. */
+/** Removes deliveries of these agents in an inclusive range of seq. */
 export function removeDeliveries(
   queries: Queries,
   roomUid: RoomUid,
@@ -207,7 +207,7 @@ export function noteReply(queries: Queries, { room_uid, source }: MessageRow, re
     .run();
 }
 
-/** Whether an agent's inbox has a message, an undelivered message, or a message of this time or later: for queries about agents. */
+/** Condition for queries about agents: whether the inbox has a message, an undelivered message, or a message of this time or later. */
 export function hasOpen(roomUid: SQLWrapper, agentId: SQLWrapper, which: "any" | "queued" | { since: string }): SQL {
   const { state, expires_at_ms } = deliveries;
   const its = sql`${deliveries.room_uid} = ${rowsIn(roomUid)} AND ${deliveries.agent_id} = ${agentId} AND ${OPEN}`;
@@ -221,7 +221,7 @@ export function hasOpen(roomUid: SQLWrapper, agentId: SQLWrapper, which: "any" |
   return sql`EXISTS (SELECT 1 FROM ${deliveries} WHERE ${its} AND ${isOne})`;
 }
 
-/** How many messages are in an inbox. */
+/** Number of messages in an inbox. */
 export function inboxDepth(queries: Queries, roomUid: RoomUid, agentId: string): number {
   return statementsOf(queries).depth([rowsOf(queries, roomUid), agentId])[0]?.depth ?? 0;
 }
@@ -231,7 +231,7 @@ export function findDelivery(queries: Queries, place: InboxPosition): DeliveryRo
   return row && { ...row, room_uid: place.room_uid };
 }
 
-/** Of each recipient, in their order, in one statement: there may be thousands. Null: it is kept no more. */
+/** The delivery of each recipient, in their order, in one statement: there may be thousands. Null if the delivery was removed. */
 export function deliveriesOf(
   queries: Queries,
   { room_uid, seq, recipients }: Pick<MessageRow, "room_uid" | "seq" | "recipients">,
@@ -249,7 +249,7 @@ const deliveriesBy = preparedBy((queries) =>
   ),
 );
 
-/** The first response of an agent (`source`) to a message that went to this agent (`agent_id`). */
+/** The first response of an agent (`source`) to a message for this agent (`agent_id`). */
 export function findReply(
   queries: Queries,
   asked: { room_uid: RoomUid; reply_to: string; source: string; agent_id: string },
@@ -267,7 +267,7 @@ export function ackDelivery(queries: Queries, place: InboxPosition): void {
   statementsOf(queries).ack.run(stored(queries, place));
 }
 
-/** Whether there is something up to `seq` that `markRead` would mark. */
+/** Whether there is a message up to `seq` that `markRead` would mark. */
 export function hasUnread(queries: Queries, place: InboxPosition): boolean {
   return statementsOf(queries).unread.get(stored(queries, place)) !== undefined;
 }

@@ -1,4 +1,4 @@
-/** agent_subscribe: sets the topics that an agent gets. */
+/** agent_subscribe: sets the topics that an agent receives. */
 import { agentSubscribe } from "../../../shared/api/fabric.ts";
 import { type Bound, bind } from "../../core/call/operation.ts";
 import { requireActive } from "../../core/call/room-target.ts";

@@ -16,7 +16,7 @@ export const messages = sqliteTable(
     destinations: text({ mode: "json" }).$type<string[]>(),
     topic: text(),
     kind: text().$type<MessageKind>().notNull(),
-    /** JSON as it is answered; null when the payload is bytes. */
+    /** JSON text of the response; null if the payload is bytes. */
     payload: text(),
     payload_b64: text(),
     size_bytes: integer().notNull(),

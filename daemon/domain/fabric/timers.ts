@@ -16,14 +16,14 @@ import { type DeliveryChange, type DueDelivery, dueDeliveries, nextDue, setDeliv
 
 /** Of one commit: 2 ms. */
 const MAX_AT_ONCE = 256;
-/** After a failure, and however far away the next is. */
+/** Delay after a failure, and maximum delay in general. */
 const LONGEST_MS = 60_000;
 
 interface DueDeps {
   database: Database;
   bells: Notifier;
   log: Log;
-  /** A message is back in the agent's inbox. */
+  /** Called when a message is back in the agent's inbox. */
   delivered(roomUid: RoomUid, agentId: string): void;
 }
 
@@ -43,7 +43,7 @@ export class MessageTimers {
     this.#delivered = delivered;
   }
 
-  /** Something is due at this moment, in unix milliseconds. */
+  /** A timer is due at this time, in Unix milliseconds. */
   expectAt(ms: number): void {
     if (this.#stopped || ms >= this.#atMs) return;
     this.#atMs = ms;
@@ -78,7 +78,7 @@ export class MessageTimers {
   }
 }
 
-/** Within a transaction; the deliveries that are back in their inboxes. */
+/** Within a transaction; returns the deliveries that are back in their inboxes. */
 function settleDue(queries: Queries, nowMs: number): { room_uid: RoomUid; agent_id: string }[] {
   const due = dueDeliveries(queries, nowMs, MAX_AT_ONCE);
   const changes = due.map((delivery) => ({ delivery, change: nextOf(delivery, nowMs) }));

@@ -38,7 +38,7 @@ import { deliveries, messages } from "./table.ts";
 
 /** The messages in a checkpoint. */
 export interface FabricState {
-  /** The last seq that was given out; no message needs to have it. */
+  /** The last seq assigned; its message may have been removed. */
   last_seq: number;
   gone_seq: number;
   messages: Rows;

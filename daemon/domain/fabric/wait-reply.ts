@@ -1,4 +1,4 @@
-/** Waits for the reply to a message: until it comes, the deadline passes, or the recipient ends. */
+/** Waits for the reply to a message until it arrives, the deadline passes, or the recipient ends. */
 
 import type { RoomTarget } from "../../core/call/room-target.ts";
 import { now } from "../../core/clock.ts";
@@ -30,7 +30,9 @@ export function waitForReply(
   };
 }
 
-/** The reply, which has then left the source's inbox. Throws reply_timeout, agent_unavailable, message_not_found, room_destroying. */
+/**
+ * Returns the reply after removing it from the source's inbox. Throws reply_timeout, agent_unavailable, message_not_found, room_destroying.
+ */
 export async function awaitReply(
   deps: FabricDeps,
   { room_uid, message_id, seq }: MessageRow,

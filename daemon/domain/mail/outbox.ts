@@ -24,7 +24,7 @@ const MAX_TO_ADDRESS = 5;
 const OF_STRANGERS: readonly EmailKind[] = ["signup", "request", "known", "approved"];
 /** A warning that earlier e-mails must not displace. Each concerns an address that was verified by e-mail, and those are few. */
 const ALWAYS: readonly EmailKind[] = ["moved"];
-/** One is always sent after this time, so that the owner has a valid link. */
+/** After this time another recovery e-mail is always sent, so that the owner has a valid link. */
 const RECOVER_AGAIN_SECONDS = 3600;
 /** E-mails per day that one person requests. */
 const MAX_OF_USER = 50;
@@ -96,7 +96,7 @@ function insertNothing(queries: Queries): void {
     .run();
 }
 
-/** Of these kinds, within the last day. */
+/** Number of e-mails of these kinds in the last day. */
 export function countPosted(queries: Queries, kinds: readonly EmailKind[]): number {
   return kinds.reduce(
     (sum, kind) => sum + countSince(queries, and(eq(mails.kind, kind), ne(mails.mail_id, NOBODY))),
@@ -146,7 +146,7 @@ export class Outbox {
       if (this.#underWay.has(row.mail_id) || this.#underWay.size >= AT_ONCE) continue;
       const sending = this.#send(plan, row).finally(() => {
         this.#underWay.delete(row.mail_id);
-        // The next one waits for nothing.
+        // More e-mails may be due: check again immediately.
         if (due.length >= AT_ONCE) void this.#look().catch(() => undefined);
       });
       this.#underWay.set(row.mail_id, sending);

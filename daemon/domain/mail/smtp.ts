@@ -3,7 +3,7 @@ import { createTransport } from "nodemailer";
 import type { MailPlan } from "./plan.ts";
 import type { Email } from "./templates.ts";
 
-/** Of connecting, of the greeting, and of silence in between. */
+/** Timeout for the connection, for the greeting, and for idle time in between. */
 const TIMEOUT_MS = 15_000;
 const REFUSED_FROM = 500;
 
@@ -35,7 +35,7 @@ export async function sendMail(plan: MailPlan, to: string, { subject, text }: Em
     disableUrlAccess: true,
   });
   try {
-    // As an object, so that nothing in the address is read as more than one.
+    // An object, so that nothing in the address is parsed as several addresses.
     const recipient = { name: "", address: to };
     const headers = { "Auto-Submitted": "auto-generated" };
     await transport.sendMail({ from: plan.from, to: recipient, subject, text, headers });

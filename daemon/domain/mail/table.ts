@@ -12,7 +12,7 @@ export const mails = sqliteTable("mails", {
   link_id: text().$type<LinkId>(),
   created_at: text().notNull(),
   attempts: integer().notNull(),
-  /** When to try next; null: it is over. */
+  /** Time of the next attempt; null: none follows. */
   next_at: text(),
   outcome: text().$type<"sent" | "refused" | "expired" | "void">(),
 });

@@ -78,7 +78,7 @@ export async function readAuthorizationRequest(
   }
 }
 
-/** A parameter that may come once (RFC 6749, 3.1). Throws invalid_request. */
+/** A parameter that must not be repeated (RFC 6749, 3.1). Throws invalid_request. */
 export function only(query: URLSearchParams, name: string): string | undefined {
   const all = query.getAll(name);
   if (all.length > 1) throw new Refusal("invalid_request", `${name} is given more than once.`);
@@ -110,7 +110,7 @@ export function readScopes(scope: string | undefined): readonly Scope[] {
 
 const MCP_PATHS = ["/mcp", "/mcp/small", "/mcp/all"];
 
-/** On loopback each of the service's names is accepted. Throws invalid_target. */
+/** On loopback, each name of the service is accepted. Throws invalid_target. */
 export function readAudience(resource: string | undefined, url: string): Audience {
   if (resource === undefined) return "mcp";
   const { pathname } = new URL(url);

@@ -41,7 +41,7 @@ export class ClientMetadata {
   readonly #hosts: readonly string[];
   readonly #log: Pick<Log, "info">;
   readonly #known = new Remembered<Client>();
-  /** Apart from the others, so that bad ones push out no good one. */
+  /** Separate from the valid clients, so that invalid ones evict none of them. */
   readonly #refused = new Remembered<Refusal>();
   readonly #fetching = new Map<string, Promise<Client>>();
   readonly #askers = new ConcurrencyLimit(MAX_FETCHES.asker, tooMany);

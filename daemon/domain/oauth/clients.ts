@@ -30,7 +30,7 @@ export class Clients {
   readonly #database: Database;
   readonly #documents: ClientMetadata | null;
 
-  /** `documents` null: applications are not known by a document of theirs. */
+  /** `documents` null: client metadata documents are not supported. */
   constructor(database: Database, documents: ClientMetadata | null) {
     this.#database = database;
     this.#documents = documents;

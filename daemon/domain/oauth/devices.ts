@@ -98,7 +98,7 @@ export class Devices {
     return { client_name, scopes: device.scopes, ip: device.ip, created_at: device.created_at };
   }
 
-  /** In a transaction. Throws authorization_pending, slow_down, access_denied, expired_token, invalid_grant. */
+  /** Within a transaction. Throws authorization_pending, slow_down, access_denied, expired_token, invalid_grant. */
   tokens(queries: Queries, { client_id, device_code }: { client_id: string; device_code: string }): Issued {
     const hashed = hashOf("odc-", device_code);
     const device = hashed === null ? undefined : getDevice(queries, hashed);

@@ -42,7 +42,9 @@ export function makeGrants({ database, changes, orgs, url, clients }: Deps): Bou
       return key && isGood(key) ? [{ grant, key: orgs.withUse(key) }] : [];
     });
 
-  /** In the transaction that adds one: else one member could have all the keys that the organization may. Throws quota_exceeded. */
+  /**
+   * Within the transaction that adds a grant: otherwise one member could use up the organization's limit on keys. Throws quota_exceeded.
+   */
   const requireFew = (within: Queries, call: KeyCall) => {
     if (list(call, within).length < MAX_GRANTS) return;
     throw new ServiceError("quota_exceeded", {
@@ -158,7 +160,7 @@ function requireStillIn(queries: Queries, { session }: Caller): void {
   requireSession(queries, session.session_id);
 }
 
-/** A person reads it as any other refusal. */
+/** Converts a Refusal to a normal API error, since a person reads it. */
 function told(error: unknown): never {
   if (!(error instanceof Refusal)) throw error;
   throw new ServiceError("invalid_body", { detail: error.description, details: { error: error.error } });

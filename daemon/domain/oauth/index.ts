@@ -65,7 +65,7 @@ export interface OAuth {
     byRefresh(asked: Parameters<typeof tokensForRefresh>[1], from: From): Promise<Issued>;
     byDevice(asked: { client_id: string; device_code: string }, from: From): Promise<Issued>;
   };
-  /** The application signs itself out; of a token that is not good, nothing comes. */
+  /** Ends the grant of a token at its application's request; ignores an invalid token. */
   revoke(token: string, from: From): Promise<void>;
   /** Ends grants that no token or code can use any more, and deletes ended ones. Never rejects. */
   sweep(): Promise<void>;
@@ -100,7 +100,7 @@ export function makeOAuth({ database, changes, orgs, log, url, documents }: OAut
     });
   };
 
-  /** Ends a grant that is good. */
+  /** Ends a valid grant. */
   const end = async (keyId: KeyId, within: (queries: Queries) => void): Promise<void> => {
     const key = getKey(queries, keyId);
     if (!key || key.revoked_at !== null) return;
@@ -116,7 +116,7 @@ export function makeOAuth({ database, changes, orgs, log, url, documents }: OAut
     orgs.holds.look();
   };
 
-  /** Tokens in one transaction; a code or token that comes again ends its grant. */
+  /** Issues tokens in one transaction; reuse of a code or token ends its grant. */
   const take = async (event: string | null, from: From, make: (within: Queries) => Issued): Promise<Issued> => {
     try {
       return await database.commit((within) => {

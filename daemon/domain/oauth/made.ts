@@ -7,7 +7,7 @@ import { apiKeys, endKey, isAmongOver, type MakerRule, madeKind } from "../orgs/
 import { dropGrant } from "./store.ts";
 import { grants } from "./table.ts";
 
-/** Every role that gives one of the scopes of grants gives all of them: test/unit/domain/oauth/made.test.ts. */
+/** Every role with one of the scopes of grants has all of them: test/unit/domain/oauth/made.test.ts. */
 const RULE: MakerRule = { scope: "rooms:read", isPersonal: true };
 const ACTOR = { type: "system", id: "oauth", name: "oauth" };
 
@@ -17,7 +17,7 @@ export const applicationsMade = madeKind({
   takeOver: null,
   find: (queries, isOver, orgId) => {
     const { key_id, org_id, name, kind, revoked_at, expires_at, created_by_id: id } = apiKeys;
-    // A literal: the partial index is of no use to a parameter.
+    // A literal: SQLite does not use the partial index with a parameter.
     const isGrant = and(eq(org_id, orgId), sql`${kind} = 'oauth'`);
     const isGood = or(isNull(expires_at), gt(expires_at, now()));
     const isOpen = and(isGrant, isNull(revoked_at)) as SQL;

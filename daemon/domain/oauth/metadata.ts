@@ -26,7 +26,7 @@ export function readMetadata(metadata: Record<string, unknown>): { name: string;
   return { name: name || "An application without a name", redirect_uris: redirect_uris.map(requireRedirectUri) };
 }
 
-/** On one line, and no longer than people read. */
+/** One line of limited length, for display. */
 function nameOf(name: string): string {
   return name
     .replaceAll(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ")

@@ -27,7 +27,7 @@ const NEVER: readonly string[] = [
   "search-ms:",
   "search:",
 ];
-/** The same, a family of them. */
+/** Prefix of further schemes of this type. */
 const NEVER_WITH = "ms-";
 const MAX_CHARACTERS = 2048;
 

@@ -47,6 +47,6 @@ export function makeUserCode(): string {
   return code;
 }
 
-/** As people type it: in any case, with a dash or spaces. */
+/** Normalizes a typed code: any case, with a dash or spaces. */
 export const readUserCode = (typed: string): string => typed.toUpperCase().replaceAll(/[^A-Z]/g, "");
 export const shownUserCode = (code: string): string => `${code.slice(0, 4)}-${code.slice(4)}`;

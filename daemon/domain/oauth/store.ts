@@ -75,7 +75,7 @@ export function hasGrant(queries: Queries, userId: UserId, id: string): boolean 
   return queries.select({ key_id: grants.key_id }).from(grants).where(where).limit(1).get() !== undefined;
 }
 
-/** With its key, and the name of the member that authorized it. */
+/** A grant with its key, and the name of the member that authorized it. */
 export interface Application {
   grant: GrantRow;
   key: KeyRow;
@@ -93,7 +93,7 @@ function selectApplications(queries: Queries, orgId: OrgId) {
   return (where: SQL | undefined) => select.where(and(eq(org_id, orgId), eq(kind, "oauth"), isGood, where));
 }
 
-/** The newest first, from one on. */
+/** Newest first, older than `before`. */
 export function listApplications(queries: Queries, orgId: OrgId, before: string | null, limit: number): Application[] {
   const older = before === null ? undefined : lt(apiKeys.key_id, before as KeyId);
   return selectApplications(queries, orgId)(older).orderBy(desc(apiKeys.key_id)).limit(limit).all();
@@ -111,7 +111,7 @@ export function useCode(queries: Queries, keyId: KeyId, at: string): boolean {
   );
 }
 
-/** A grant that has ended leaves nothing. */
+/** Deletes all rows of an ended grant. */
 export function dropGrant(queries: Queries, keyId: KeyId): void {
   queries.delete(tokens).where(eq(tokens.key_id, keyId)).run();
   queries.delete(grants).where(eq(grants.key_id, keyId)).run();
@@ -129,7 +129,7 @@ export function getToken(queries: Queries, token_sha256: string): TokenRow | und
   return queries.select().from(tokens).where(eq(tokens.token_sha256, token_sha256)).get();
 }
 
-/** Looks a token up by its hash. */
+/** Looks up a token by its hash. */
 export function prepareTokenLookup(queries: Queries) {
   return queries
     .select()
@@ -142,7 +142,7 @@ export function markRotated(queries: Queries, token_sha256: string, rotated_at: 
   queries.update(tokens).set({ rotated_at, salt }).where(eq(tokens.token_sha256, token_sha256)).run();
 }
 
-/** Refresh tokens of a grant that were used since a moment. */
+/** Number of a grant's refresh tokens that were used since a moment. */
 export function countRotated(queries: Queries, keyId: KeyId, since: string): number {
   const where = and(eq(tokens.key_id, keyId), eq(tokens.kind, "refresh"), gt(tokens.rotated_at, since));
   return queries.select({ rotated: count() }).from(tokens).where(where).get()?.rotated ?? 0;
@@ -165,7 +165,7 @@ export function dropExpiredTokens(queries: Queries, at: string): void {
   queries.delete(tokens).where(lte(tokens.expires_at, at)).run();
 }
 
-/** Whether there is a refresh token that is good. */
+/** Whether the grant has a valid refresh token. */
 export function canRefresh(queries: Queries, keyId: KeyId, at: string): boolean {
   const good = and(isNull(tokens.rotated_at), gt(tokens.expires_at, at));
   const where = and(eq(tokens.key_id, keyId), eq(tokens.kind, "refresh"), good);

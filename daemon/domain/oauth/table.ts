@@ -3,7 +3,7 @@ import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { Scope } from "../../../shared/api/contract.ts";
 import type { KeyId, UserId } from "../../../shared/ids.ts";
 
-/** Of the resources that there are: the MCP endpoint, or all of the API. */
+/** Resource of a grant: the MCP endpoint, or the whole API. */
 export type Audience = "mcp" | "api";
 
 export const clients = sqliteTable("oauth_clients", {

@@ -27,7 +27,7 @@ export const CODE_SECONDS = 60;
 const GRACE_SECONDS = 60;
 /** Per grant; above it, the oldest are deleted. Refresh tokens are retained until they expire: reuse of one reveals a thief. */
 const MAX_ACCESS = 20;
-/** How often one grant refreshes in an hour: an access token is good for one. */
+/** Maximum refreshes of one grant in an hour, which is the lifetime of an access token. */
 const MAX_ROTATIONS = 60;
 
 export interface Issued {
@@ -57,7 +57,7 @@ interface AskedByCode {
   code_verifier: string;
 }
 
-/** In a transaction. Throws invalid_grant, Reused. */
+/** Within a transaction. Throws invalid_grant, Reused. */
 export function tokensForCode(queries: Queries, { client_id, code, redirect_uri, code_verifier }: AskedByCode): Issued {
   const hashed = hashOf("oac-", code);
   const grant = hashed === null ? undefined : grantByCode(queries, hashed);
@@ -77,7 +77,7 @@ export function firstTokens(queries: Queries, grant: GrantRow): Issued {
   return issue(queries, grant, makeSecret("oat-"), makeSecret("ort-"));
 }
 
-/** In a transaction. Throws invalid_grant, Reused. */
+/** Within a transaction. Throws invalid_grant, Reused. */
 export function tokensForRefresh(queries: Queries, { client_id, token }: { client_id: string; token: string }): Issued {
   const hashed = hashOf("ort-", token);
   const row = hashed === null ? undefined : getToken(queries, hashed);

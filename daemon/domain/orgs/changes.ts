@@ -31,11 +31,11 @@ import {
 } from "./store.ts";
 import type { KeyRow, NewOrgRow, OrgRow, SshKeyRow } from "./table.ts";
 
-/** Keys that one change deletes: every host applies it in one turn. */
+/** Keys deleted by one change: every host applies it in one turn of its event loop. */
 const KEYS_TOGETHER = 200;
 
 export interface MakerRules extends MadeEnds {
-  /** Throws if the maker of a key may not make it, in the transaction that adds it. */
+  /** Throws if the maker of a key lacks the rights to make it. Called in the transaction that adds the key. */
   requireMaker(queries: Queries, key: KeyRow): void;
 }
 

@@ -1,4 +1,4 @@
-/** Creates organizations, each with its first key, by the operator's key or on the host. */
+/** Creates organizations, each with its first key: with the operator's key, or on the host. */
 import { orgCreate } from "../../../shared/api/orgs.ts";
 import type { Plan } from "../../../shared/api/people/plans.ts";
 import { type KeyId, newId } from "../../../shared/ids.ts";
@@ -21,7 +21,7 @@ export interface NewOrg {
 /** The creator, as in the audit record. */
 export type Maker = Pick<Parameters<typeof appendAudit>[1], "actor" | "source" | "request_id" | "ip">;
 
-/** `further` are keys that are made with it. Throws already_exists. */
+/** `further` are keys that are created in addition. Throws already_exists. */
 export function createOrg<T>(
   changes: OrgChanges,
   { name, plan = "free" }: NewOrg,

@@ -6,7 +6,7 @@ import type { UsageDeps } from "./usage/usage.ts";
 export interface OrgDeps extends Pick<UsageDeps, "reads" | "meter" | "standing" | "credits"> {
   database: Database;
   changes: OrgChanges;
-  /** Whether several hosts have the same organizations and keys. */
+  /** Whether several hosts share the organizations and keys. */
   isShared: boolean;
   log: Log;
   roomName(roomUid: string): string | null;

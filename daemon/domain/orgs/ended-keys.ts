@@ -1,7 +1,7 @@
 /**
- * Removal of API keys 30 days after their end: an organization makes up to 20,000 a day, and each host has a copy of all. Records of the audit have
- * their names. A key stays while a key of its line is good or ended less long ago, and while keys are there that it has made: the things made by these
- * lines end with them. It leaves a tombstone on the hosts of a service (cluster/tombstones.ts).
+ * Removal of API keys 30 days after their end: an organization makes up to 20,000 a day, and each host has a copy of all. Audit records
+ * contain their names. A key is retained while its line has a key that is valid or ended later, and while keys exist that it has made: the
+ * resources made by these lines end with them. In a cluster it leaves a tombstone on the hosts (cluster/tombstones.ts).
  */
 import { at, wallMs } from "../../core/clock.ts";
 import { every } from "../../core/concurrency/repeat.ts";
@@ -14,12 +14,12 @@ import { endedKeysAfter, FIRST_END } from "./store.ts";
 
 const KEPT_MS = 30 * 86_400_000;
 const LOOK_MS = 3_600_000;
-/** Keys that are examined in one turn, and removed by one change. */
+/** Keys examined in one turn, and removed by one change. */
 const MAX_KEYS = 200;
 
 type Changes = Pick<OrgChanges, "dropKeys">;
 
-/** Removes the keys that may go, page by page. */
+/** Removes the keys that are no longer needed, page by page. */
 export async function dropEndedKeys(queries: Queries, changes: Changes): Promise<void> {
   const before = at(wallMs() - KEPT_MS);
   const pieces = new Pieces(loopTime, "host", "orgs.ended_keys");
@@ -35,7 +35,7 @@ export async function dropEndedKeys(queries: Queries, changes: Changes): Promise
   }
 }
 
-/** Returns the function that stops it. */
+/** Starts the periodic removal; returns a function that stops it. */
 export function startDropping(queries: Queries, changes: Changes, log: Log): () => void {
   let isDropping = false;
   const drop = async () => {

@@ -36,7 +36,7 @@ const givableBy = ({ scopes, session }: Caller): readonly Scope[] => session?.gi
 
 /** Lifetime of a thing that a key makes. */
 export interface Term {
-  /** The first key of the line that it ends with; null for none. */
+  /** First key of the line whose end ends the new key; null for none. */
   ends_with: KeyId | null;
   /** Null: it has no expiry of its own. */
   expires_at: string | null;
@@ -76,7 +76,7 @@ export function requireGivable(giver: Caller, grant: Grant): void {
   }
 }
 
-/** Whether a key exists for another one. */
+/** Whether a key is visible to another key. */
 export function isSeenBy(viewer: Bound, key: Bound): boolean {
   return areRoomsWithin(viewer.room_ids, key.room_ids) && isAgentWithin(viewer.agent_id, key.agent_id);
 }

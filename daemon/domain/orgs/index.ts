@@ -57,11 +57,11 @@ export interface Orgs {
   authenticate: Authenticate;
   /** The caller of a grant, of which a token was presented. Throws invalid_api_key or api_key_expired. */
   callerOfGrant(keyId: KeyId): Caller;
-  /** A grant's row with its last use. */
+  /** Row of a grant's key with its last use. */
   withUse(row: KeyRow): KeyRow;
   planOf(orgId: OrgId): string;
   nameOf(orgId: OrgId): string;
-  /** Whether a key that was good is so still. */
+  /** Whether a key is still valid. */
   isCurrent(keyId: KeyId): boolean;
   /** Calls `cut` when the key is no longer valid; the returned function unsubscribes. */
   holdKey(keyId: KeyId, cut: () => void): () => void;
@@ -72,7 +72,7 @@ export interface Orgs {
     callersOf(key: Buffer): Caller[];
     isCurrent(sshKeyId: string): boolean;
   };
-  /** The caller's own organization by its id or `self`; every other one does not exist for it. Throws org_not_found. */
+  /** The caller's own organization by its id or `self`; all others are hidden from it. Throws org_not_found. */
   find(caller: Caller, orgId: string): OrgId;
   /** Writes the noted uses that are not written yet. */
   stop(): Promise<void>;

@@ -22,7 +22,7 @@ const CURSOR = "keys";
 export interface KeyVerbDeps {
   database: Database;
   changes: OrgChanges;
-  /** A key with its last use. */
+  /** Row of a key with its last use. */
   withUse(row: KeyRow): KeyRow;
   /** Called when a key has ended, and the audit record is written. */
   onEnded(): void;
@@ -38,7 +38,7 @@ export function isKeySeen(queries: Queries, caller: Caller, row: KeyRow): boolea
 
 export function makeKeyVerbs({ database, changes, withUse, onEnded }: KeyVerbDeps): Bound[] {
   const shown = (row: KeyRow) => toRecord(withUse(row));
-  /** Also for a key that is bound to rooms: it sees the keys within them. */
+  /** Also for a key bound to rooms: it sees the keys within them. */
   const find = ({ caller }: KeyCall, params: Record<string, string>): OrgId => {
     const { org_id } = params;
     if (org_id !== "self" && org_id !== caller.org_id) throw new ServiceError("org_not_found");
@@ -82,7 +82,7 @@ export function makeKeyVerbs({ database, changes, withUse, onEnded }: KeyVerbDep
           seen.push(...rows.filter((row) => isSeen(caller, row)));
           before = rows.at(-1)?.key_id ?? null;
           if (rows.length <= limit || seen.length > limit) break;
-          // Any number of keys may be there that have ended.
+          // There may be any number of ended keys in between.
           await pieces.next();
         }
         const { rows, next_cursor } = toPage(CURSOR, seen, limit, (row) => row.key_id);

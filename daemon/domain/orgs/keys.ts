@@ -113,12 +113,12 @@ export const isGood = (row: Pick<KeyRow, "expires_at" | "revoked_at">): boolean 
 
 const hasExpired = ({ expires_at }: Pick<KeyRow, "expires_at">): boolean => expires_at !== null && expires_at <= now();
 
-/** Recognises the caller by the text of the Authorization header; the operator's key is good for the operator's calls alone. */
+/** Authenticates the caller by the Authorization header; the operator's key is valid for operator calls only. */
 export type Authenticate = (authorization: string | null, access?: Access) => Caller;
 
 type UsedKey = Pick<KeyRow, "key_id" | "last_used_at">;
 
-/** Calls `onUse` for each key that is accepted. */
+/** Calls `onUse` for each accepted key. */
 export function makeAuthenticate(queries: Queries, onUse: (key: UsedKey) => void): Authenticate {
   const lookup = prepareKeyLookup(queries);
   return (authorization, access) => {
@@ -153,7 +153,7 @@ export function makeCallerOfGrant(queries: Queries, onUse: (key: UsedKey) => voi
 /** Callers made of cached rows. */
 const callers = new WeakMap<CallerRow, Caller>();
 
-/** Null for a key of no organization. */
+/** Null for a key without an organization. */
 function callerOf(row: CallerRow): Caller | null {
   const known = callers.get(row);
   if (known) return known;
@@ -169,7 +169,7 @@ function callerOf(row: CallerRow): Caller | null {
   return caller;
 }
 
-/** It is of no organization, and has no scope there. */
+/** The operator has no organization, and no scope in one. */
 function operatorOf({ key_id, name }: Pick<KeyRow, "key_id" | "name">): Caller {
   const none = { org_id: "" as OrgId, plan: "", scopes: [], room_ids: null, agent_id: null, expires_at: null };
   return { kind: "operator", key_id, name, ...none };

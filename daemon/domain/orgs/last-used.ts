@@ -1,6 +1,6 @@
 /**
- * When keys were last used: noted in memory with each call, written for all keys together. A crash loses the newest. If several hosts share
- * the keys, a use is written at most once an hour for each key, because every host has to apply it.
+ * Last use of keys: noted in memory at each call, and written for all keys together. A crash loses the latest. If several hosts share the
+ * keys, a use is written at most once an hour per key, because every host has to apply it.
  */
 import type { KeyId } from "../../../shared/ids.ts";
 import { at, startTimer, stopTimer, wallMs } from "../../core/clock.ts";
@@ -16,7 +16,7 @@ const SHARED_MS = 3_600_000;
 export class LastUsed {
   readonly #changes: OrgChanges;
   readonly #log: Log;
-  /** Age of the use that is written, before which another one is not. */
+  /** Minimum age of the stored use before a newer one is written. */
   readonly #apartMs: number;
   #noted = new Map<KeyId, number>();
   #writing = new Map<KeyId, number>();
@@ -28,7 +28,7 @@ export class LastUsed {
     this.#apartMs = isShared ? SHARED_MS : 0;
   }
 
-  /** `last_used_at`: the use that is written. */
+  /** `last_used_at` is the stored use. */
   note({ key_id, last_used_at }: Pick<KeyRow, "key_id" | "last_used_at">): void {
     const usedAt = wallMs();
     if (this.#apartMs > 0 && last_used_at !== null && usedAt - Date.parse(last_used_at) < this.#apartMs) return;

@@ -18,7 +18,7 @@ import { now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
 import { locally } from "../../db/dry-run.ts";
 
-/** Columns or values; `type` is that of an actor. Actors other than users and keys belong to the host, or end with their sandbox. */
+/** Columns or values; `type` is the type of an actor. Actors other than users and keys belong to the host, or end with their sandbox. */
 export interface Maker {
   org_id: SQLWrapper | string;
   type: SQLWrapper | string;
@@ -26,13 +26,13 @@ export interface Maker {
 }
 
 export interface MakerRule {
-  /** A person's role must still give it. */
+  /** Scope that the role of a person must still provide. */
   scope: Scope;
-  /** A thing that belongs to a person ends with the person's own key, also if another person has rotated that key since. */
+  /** A personal resource ends with the person's own key, even if another person has rotated that key since. */
   isPersonal: boolean;
 }
 
-/** A condition: the maker's access is over. */
+/** SQL condition: the maker has lost access. */
 export type IsOver = (maker: Maker, rule: MakerRule) => SQL;
 
 export interface MadeKind<Row = unknown> {
@@ -40,7 +40,7 @@ export interface MadeKind<Row = unknown> {
   table: SQLiteTable;
   /** Rows are local to each host. */
   isHere?: true;
-  /** How another caller becomes its maker; null: it belongs to a person and ends with that person's access. */
+  /** Explains how another caller becomes the maker; null: the resource is personal and ends with the person's access. */
   takeOver: string | null;
   /** Rows in force with a maker that has lost access. */
   find(queries: Queries, isOver: IsOver, orgId: OrgId): Row[];
@@ -52,11 +52,14 @@ export interface MadeKind<Row = unknown> {
   end(queries: Queries, rows: readonly Row[], at: string): void;
 }
 
-/** Column `id` of a query of makers, as a condition on a column: each maker is checked once, however much it has made. */
+/**
+ * Condition that a column is among the column `id` of a query of makers: each maker is checked once, independent of the number of its
+ * resources.
+ */
 export const isAmongOver = (id: SQLWrapper, makers: SQL, over: (id: SQL) => SQL): SQL =>
   sql`${id} IN (WITH makers AS MATERIALIZED (${makers}) SELECT id FROM makers WHERE ${over(sql`makers.id`)})`;
 
-/** Forgets the type of a kind's rows. */
+/** Erases the row type of a kind. */
 export const madeKind = <Row>(kind: MadeKind<Row>): MadeKind => kind as MadeKind;
 
 interface Ended {
@@ -120,7 +123,7 @@ export function makeMadeEnds(kinds: readonly MadeKind[], isOver: IsOver): MadeEn
   return { endMade, isAnyOver };
 }
 
-/** No key of its line is valid. */
+/** SQL condition: no key of its line is valid. */
 const isLineOver = (keyId: Maker["id"]): SQL => sql`NOT EXISTS (
   SELECT 1 FROM api_keys AS own JOIN api_keys AS line
     ON line.key_id = ifnull(own.first_key_id, own.key_id) OR line.first_key_id = ifnull(own.first_key_id, own.key_id)

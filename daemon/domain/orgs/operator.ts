@@ -48,7 +48,7 @@ export function makeOperator(
     createOrg(changes, request, BY_OPERATOR, (_queries, { org_id, api_key }) => ({ org_id, api_key }), more);
 
   return {
-    /** Once per database: the first organization, its key, and the operator's key. */
+    /** Once per database: creates the first organization, its key, and the operator's key. */
     init: async (plan: Plan = "free") => {
       const { key, row } = newKey({ org_id: null, kind: "operator", name: "operator", maker: MAKER });
       const made = await addOrg({ name: FIRST_ORG, plan }, { further: [row], isFirst: true });
@@ -83,7 +83,7 @@ export function makeOperator(
         return { org_id: orgId, ...balance, is_new: isNew };
       }),
 
-    /** The newest entries of the ledger of credits. Throws org_not_found. */
+    /** Newest entries of the credit ledger. Throws org_not_found. */
     listCredits: (orgId: OrgId) => {
       if (!getOrg(database.queries, orgId)) throw new ServiceError("org_not_found");
       return listEntries(database.queries, orgId, null, SHOWN_ENTRIES).map(toEntry);

@@ -18,7 +18,7 @@ export type Within<Change, T> = (queries: Queries, change: Change) => T;
 
 export interface NewOrgRows {
   org: NewOrgRow;
-  /** Of the organization, or of none. */
+  /** Keys of the organization, or of none. */
   keys: readonly KeyRow[];
   /** Only if no organization exists yet. */
   isFirst?: boolean;
@@ -54,11 +54,11 @@ export interface OrgChanges {
   /** Ends the things made by its line, if no key of the line remains valid. Throws key_not_found, also for a revoked key. */
   revokeKey<T>(keyId: KeyId, within: Within<Revocation, T>): Promise<T>;
   /**
-   * Ends keys of a person that have more scopes than the person may still give, keys made by those, and all that any of them or the person
-   * has made. A key that another person has rotated since is that person's. Rejects as `require` throws.
+   * Ends the person's keys with more scopes than the person may still give, the keys made by those, and all resources made by any of them
+   * or by the person. A key that another person has rotated since belongs to that person. Rejects with the errors of `require`.
    */
   endAccess<T>(orgId: OrgId, userId: UserId, ending: Ending, within: Within<EndedAccess, T>): Promise<T>;
-  /** The same in every organization that `require` returns, for a person without any access left. Rejects as `require` throws. */
+  /** The same in every organization that `require` returns, for a person without any access left. Rejects with the errors of `require`. */
   endAccessEverywhere<T>(
     userId: UserId,
     leaving: { require(queries: Queries): OrgId[]; change(queries: Queries, orgId: OrgId): void },
@@ -68,13 +68,13 @@ export interface OrgChanges {
   endGrantsOf<T>(userId: UserId, within: Within<readonly KeyRow[], T>): Promise<T>;
   /** Ends things with makers that have lost access, if no call has: a key expires without a call. */
   endMadeIn(orgId: OrgId): Promise<void>;
-  /** Throws org_not_found, already_exists, quota_exceeded, and invalid_api_key as addKey does. */
+  /** Throws org_not_found, already_exists, quota_exceeded, and invalid_api_key under the condition of addKey. */
   addSshKey<T>(key: SshKeyRow, within: Within<SshKeyRow, T>): Promise<T>;
   /** Throws key_not_found. */
   removeSshKey<T>(orgId: OrgId, sshKeyId: string, within: Within<SshKeyRow, T>): Promise<T>;
-  /** Removes the given keys, but for any that ended later or is still needed. */
+  /** Removes the given keys, except those that ended later or are still needed. */
   dropKeys(ids: readonly KeyId[], before: string): Promise<void>;
-  /** Writes when keys were last used; a crash may lose it. */
+  /** Writes the last use of keys; a crash may lose it. */
   noteUses(uses: readonly KeyUse[]): Promise<void>;
 }
 

@@ -15,7 +15,7 @@ export interface PlanCaps {
   disk_gib: Caps;
   template_mib: Caps;
   drive: { soft_cap_bytes: number; hard_cap_bytes: number };
-  /** Granted with the plan; null: no limit. */
+  /** Credits granted with the plan; null: no limit. */
   credits: number | null;
 }
 

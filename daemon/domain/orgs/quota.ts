@@ -31,7 +31,7 @@ export interface QuotaDeps {
 
 /** An organization's amounts and their caps. */
 export interface Standing {
-  /** Whether its plan lets it have anything at all. */
+  /** Whether its plan permits any use at all. */
   entitled: boolean;
   rooms: { active: number } & Caps;
   sandboxes: { active: number } & Caps;
@@ -67,7 +67,7 @@ export function makeQuota({ queries, plans, held, driveUsed, templateMib }: Quot
   /** The organization's present amounts and caps, for the amounts that were added. */
   const required = (within: Queries, orgId: OrgId, added: Partial<Record<CountedQuantity, number>>) => {
     const org = getOrg(within, orgId);
-    // Its keys have just ended, the caller's among them.
+    // The organization's keys have just ended, including the caller's.
     if (org && org.ending_at !== null) throw new ServiceError("invalid_api_key");
     const caps = capsOf(org);
     const has = held(within, orgId);
@@ -132,7 +132,7 @@ export function makeQuota({ queries, plans, held, driveUsed, templateMib }: Quot
   };
 }
 
-/** The event of a soft cap that a call has exceeded. Within its transaction. */
+/** Records that a call has exceeded a soft cap. Within its transaction. */
 function recordSoft(queries: Queries, call: KeyCall, details: { limit: string; used: number; cap: number }): void {
   const { caller, source, request_id, ip, audit } = call;
   appendAudit(queries, {

@@ -1,4 +1,4 @@
-/** Reads of organizations that run in reader threads. */
+/** Reads of organizations in reader threads. */
 import type { Grouping, UsageReport } from "../../../shared/api/usage.ts";
 import type { Read } from "../../db/readers/read.ts";
 import { groupsOf, totalsOf } from "./usage/report.ts";

@@ -31,13 +31,13 @@ export function deleteSshKeysOf(queries: Queries, orgId: SshKeyRow["org_id"]): v
   queries.delete(sshKeys).where(eq(sshKeys.org_id, orgId)).run();
 }
 
-/** The maker is checked at each login: no call marks the time at which the last key of a line expires. */
+/** The maker is checked at each login: no call occurs when the last key of a line expires. */
 const isCurrent = () => {
   const isMakerGood = or(ne(sshKeys.created_by_type, "key"), not(isKeyOver(sshKeys.created_by_id, SSH_KEY_RULE)));
   return and(or(isNull(sshKeys.expires_at), gt(sshKeys.expires_at, now())), isMakerGood);
 };
 
-/** Every organization's key of this fingerprint, the oldest first. */
+/** All organizations' keys with this fingerprint, the oldest first. */
 export function findSshKeys(queries: Queries, fingerprint: string) {
   return queries
     .select({ key: sshKeys, plan: orgs.plan })

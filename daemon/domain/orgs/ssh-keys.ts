@@ -110,7 +110,7 @@ export function callersOf(queries: Queries, key: Buffer): Caller[] {
   }));
 }
 
-/** Whether a public key is registered still. */
+/** Whether a public key is still registered. */
 export function isCurrentSshKey(queries: Queries, id: string): boolean {
   return isSshKey(queries, id);
 }

@@ -47,7 +47,7 @@ export function readPublicKey(text: string): PublicKey | { wrong: string } {
   };
 }
 
-/** Of a key in SSH's own encoding. */
+/** Fingerprint of a key in SSH's wire encoding. */
 export function fingerprintOf(key: Buffer): string {
   return `SHA256:${createHash("sha256").update(key).digest("base64").replace(/=+$/, "")}`;
 }

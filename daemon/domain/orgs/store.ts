@@ -37,7 +37,7 @@ export function getOrg(queries: Queries, orgId: OrgRow["org_id"]): OrgRow | unde
   return queries.select().from(orgs).where(eq(orgs.org_id, orgId)).get();
 }
 
-/** The same, remembered; outside of transactions. */
+/** The same from a cache; outside of transactions. */
 export function knownOrg(queries: Queries, orgId: OrgRow["org_id"]): OrgRow | undefined {
   return known.get(queries, orgId, () => getOrg(queries, orgId));
 }
@@ -103,8 +103,8 @@ export function getKeyOf(queries: Queries, orgId: OrgRow["org_id"], keyId: strin
 }
 
 /**
- * Of one organization, by a person, by the keys that the person has made, and so on. As a query: ended ones among them may be any number.
- * The + has them found by their maker: an organization has more of them.
+ * Keys of one organization made by a person, by keys that the person has made, and so on. A query, since any number of them may have ended.
+ * The + selects the index of makers: an organization has more keys than a maker.
  */
 const madeBy = (orgId: OrgRow["org_id"], userId: string): SQL => sql`(
   WITH RECURSIVE made (key_id) AS (
@@ -154,7 +154,7 @@ export function grantsBy(queries: Queries, userId: string): KeyRow[] {
     .all();
 }
 
-/** Ids of a key's line: it, and all that it was rotated from and into. */
+/** Ids of a key's line: the key, and all keys that it was rotated from and into. */
 export function lineOf(
   queries: Queries,
   { key_id: own, first_key_id }: Pick<KeyRow, "key_id" | "first_key_id">,
@@ -165,18 +165,18 @@ export function lineOf(
   return queries.select({ key_id }).from(apiKeys).where(where).all();
 }
 
-/** Changes a key that is there. */
+/** Changes an existing key. */
 export function changeKey(queries: Queries, keyId: KeyRow["key_id"], change: Partial<KeyRow>): KeyRow {
   callers.forget(queries);
   return queries.update(apiKeys).set(change).where(eq(apiKeys.key_id, keyId)).returning().get();
 }
 
-/** Revokes a key. `withMaker`: because its maker may not have it any more. */
+/** Revokes a key. `withMaker`: because its maker no longer has the right to it. */
 export function endKey(queries: Queries, keyId: KeyRow["key_id"], { withMaker = false } = {}): KeyRow {
   return changeKey(queries, keyId, { revoked_at: now(), ...(withMaker ? { ended_with_maker: true } : {}) });
 }
 
-/** All of an organization that are not revoked; returns how many it were. */
+/** Revokes all valid keys of an organization; returns their number. */
 export function revokeKeys(queries: Queries, orgId: OrgRow["org_id"], at: string): number {
   callers.forget(queries);
   const isOpen = or(isNull(apiKeys.expires_at), gt(apiKeys.expires_at, at));
@@ -184,7 +184,7 @@ export function revokeKeys(queries: Queries, orgId: OrgRow["org_id"], at: string
   return queries.update(apiKeys).set({ revoked_at: at }).where(open).returning({ id: apiKeys.key_id }).all().length;
 }
 
-/** Returns how many there were, at most `most`. */
+/** Deletes at most `most` keys; returns their number. */
 export function deleteKeys(queries: Queries, orgId: OrgRow["org_id"], most: number): number {
   callers.forget(queries);
   const own = eq(apiKeys.org_id, orgId);
@@ -194,7 +194,7 @@ export function deleteKeys(queries: Queries, orgId: OrgRow["org_id"], most: numb
   return ids.length;
 }
 
-/** A key by its end, in the order of the index. */
+/** Time of a key's end and its id, in the order of the index. */
 interface KeyEnd {
   ends_at: string;
   key_id: KeyRow["key_id"];
@@ -202,10 +202,10 @@ interface KeyEnd {
 
 export const FIRST_END = { ends_at: "", key_id: "" as KeyRow["key_id"] };
 
-/** In the words of the index. */
+/** The same expression as in the index. */
 const ENDS_AT = "min(ifnull(revoked_at, '9'), ifnull(expires_at, '9'))";
 const HAS_END = "kind = 'api' AND (revoked_at IS NOT NULL OR expires_at IS NOT NULL)";
-/** No key of its line is good, or was after a moment, and none that it has made is there. */
+/** No key of its line is valid, or ended after a moment, and no key that it has made exists. */
 const IS_FREE = `NOT EXISTS (SELECT 1 FROM api_keys AS first WHERE first.key_id = ifnull(own.first_key_id, own.key_id)
       AND min(ifnull(first.revoked_at, '9'), ifnull(first.expires_at, '9')) >= ?1)
   AND NOT EXISTS (SELECT 1 FROM api_keys AS line WHERE line.first_key_id = ifnull(own.first_key_id, own.key_id)
@@ -220,12 +220,12 @@ const endedAfter = preparedBy((queries) =>
   ),
 );
 
-/** API keys that ended before a moment, the next ones after one, and whether nothing needs them any more. */
+/** API keys that ended before a moment, in order after the given one, each with a flag whether nothing needs it any more. */
 export function endedKeysAfter(queries: Queries, { ends_at, key_id }: KeyEnd, before: string, most: number) {
   return endedAfter(queries)([before, ends_at, key_id, most]);
 }
 
-/** Removes the given keys, but for any that is still needed. Within a transaction. */
+/** Removes the given keys, except those that are still needed. Within a transaction. */
 export function removeEndedKeys(queries: Queries, ids: readonly KeyRow["key_id"][], before: string): void {
   callers.forget(queries);
   const isOne = "key_id IN (SELECT value FROM json_each(?2))";
@@ -261,7 +261,7 @@ function selectCaller(queries: Queries) {
     .leftJoin(orgs, eq(org_id, apiKeys.org_id));
 }
 
-/** Looks a key up by its hash. */
+/** Looks up a key by its hash. */
 export function prepareKeyLookup(queries: Queries) {
   const statement = selectCaller(queries)
     .where(eq(apiKeys.key_sha256, sql.placeholder("key_sha256")))
@@ -277,7 +277,7 @@ export function prepareKeyLookupById(queries: Queries) {
   return (key_id: string) => callers.get(queries, key_id, () => statement.get({ key_id }));
 }
 
-/** Looks up until when a key is good, by its id. */
+/** Looks up the end of a key's validity, by its id. */
 export function prepareKeyTerm(queries: Queries) {
   const { expires_at, revoked_at } = apiKeys;
   return queries
@@ -287,13 +287,13 @@ export function prepareKeyTerm(queries: Queries) {
     .prepare();
 }
 
-/** Also of a key that is no longer good; null when there is none. */
+/** Name of a key, valid or not; null if it does not exist. */
 export function keyName(queries: Queries, keyId: string): string | null {
   const named = eq(apiKeys.key_id, keyId as KeyRow["key_id"]);
   return queries.select({ name: apiKeys.name }).from(apiKeys).where(named).get()?.name ?? null;
 }
 
-/** Writes when a key was last used, if the use that is written is not later than `unless_after`. */
+/** Writes the last use of a key, unless the stored use is later than `unless_after`. */
 export function prepareUse(queries: Queries) {
   const { key_id, last_used_at } = apiKeys;
   const isOlder = or(isNull(last_used_at), lte(last_used_at, sql.placeholder("unless_after")));

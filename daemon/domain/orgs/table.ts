@@ -9,9 +9,9 @@ export const orgs = sqliteTable("orgs", {
   name: text().notNull(),
   plan: text().$type<Plan>().notNull(),
   created_at: text().notNull(),
-  /** When its end began; from then on nothing is added to it. */
+  /** Start of the organization's end; nothing is added to it afterwards. */
   ending_at: text(),
-  /** When all that it had was gone. */
+  /** Time at which its last resource was removed. */
   ended_at: text(),
   /** Source of the plan. */
   plan_by: text().$type<"operator" | "billing">().notNull().default("operator"),
@@ -32,12 +32,12 @@ export const apiKeys = sqliteTable("api_keys", {
   revoked_at: text(),
   created_by_type: text().notNull(),
   created_by_id: text().notNull(),
-  /** The key that it was rotated into. */
+  /** The key that replaced it in a rotation. */
   replaced_by: text().$type<KeyId>(),
   last_used_at: text(),
   /** The first key of its rotations. */
   first_key_id: text().$type<KeyId>(),
-  /** It was revoked because its maker may not have it any more. */
+  /** It was revoked because its maker no longer has the right to it. */
   ended_with_maker: integer({ mode: "boolean" }).notNull(),
 });
 

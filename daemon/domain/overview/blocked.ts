@@ -11,7 +11,7 @@ import { type Bounds, gatherBlocked } from "./gather.ts";
 import { maySee } from "./visibility.ts";
 import { edgesOf } from "./wait-graph.ts";
 
-/** Some milliseconds' work, for a room in which that much is waited for. */
+/** A few milliseconds of work, for a room with that many waits. */
 const OF_MANY_ROOMS: Bounds = { requests: 1000, barriers: 64, nameBytes: 128 * 1024 };
 const MAX_EDGES = 20_000;
 

@@ -77,11 +77,11 @@ function* groupsOf(edges: Edges): Steps<Set<string>[]> {
 function* shortRing(edges: Edges, group: ReadonlySet<string>, looks: { left: number }): Steps<string[]> {
   let best: string[] = [];
   for (const start of [...group].sort()) {
-    // The first one finds a ring, whatever that takes.
+    // The first search is unbounded and always finds a cycle.
     const isFirst = best.length === 0;
     const ring = yield* ringFrom(edges, group, start, isFirst ? group.size : best.length - 1, isFirst ? null : looks);
     if (ring) best = ring;
-    // None is shorter.
+    // No cycle is shorter than one agent.
     if (best.length === 1 || looks.left <= 0) break;
   }
   return best;

@@ -32,13 +32,13 @@ export interface OverviewDeps {
   rooms: {
     /** Throws invalid_cursor. */
     page(caller: Caller, query: InputOf<typeof roomList>): { rows: OverviewRoom[]; next_cursor: string | null };
-    /** A room as it is now; undefined once it is forgotten. */
+    /** The current row of a room; undefined once it has been removed. */
     current(roomUid: RoomUid): OverviewRoom | undefined;
     driveUsed(room: OverviewRoom): Promise<number>;
   };
   /** URL template of a trace viewer, with `{trace_id}` for the id; null: none. */
   trace_url: string | null;
-  /** Messages that a room took in the last minute. */
+  /** Number of messages stored in a room during the last minute. */
   messagesLately(roomUid: RoomUid): number;
   /** Returns a function for the current cost of each of an organization's rooms: request a new one in each turn of the event loop. */
   costs(orgId: OrgId): (room: OverviewRoom) => RoomGlance["cost"];

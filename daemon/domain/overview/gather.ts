@@ -17,9 +17,9 @@ const TOGETHER = 64;
 
 /** A wait before it is shown. */
 export interface Gathered extends Wait {
-  /** Whether it is over only when each of those is done; else one of them is enough. */
+  /** Whether the wait ends only when all of its targets are done; otherwise one suffices. */
   needsAll: boolean;
-  /** When the call began that waits for it at this moment. */
+  /** Start time of the call that currently waits; null without a call. */
   calledAt: string | null;
 }
 
@@ -27,9 +27,9 @@ export interface Gathered extends Wait {
 export interface Bounds {
   /** Recipients of requests. */
   requests: number;
-  /** Open barriers: each may have a thousand agents. */
+  /** Number of open barriers: each may have a thousand agents. */
   barriers: number;
-  /** Names of agents at these barriers, in all. */
+  /** Total bytes of agent names at these barriers. */
   nameBytes: number;
 }
 
@@ -37,7 +37,7 @@ const OF_ONE_ROOM: Bounds = { requests: 4 * MAX_WAITS, barriers: 256, nameBytes:
 
 export interface GatheredWaits {
   waits: Gathered[];
-  /** Whether some were not examined. */
+  /** Whether waits beyond the bounds were not examined. */
   truncated: boolean;
 }
 

@@ -5,7 +5,7 @@ import type { roomNow } from "../../../shared/api/overview/live.ts";
 type Line = OutputOf<typeof roomNow>;
 export type RoomState = Extract<Line, { type: "now" }>;
 
-/** Nothing if both are the same; else single changes, and the whole state as the last line. */
+/** Empty if both states are equal; otherwise the individual changes, then the whole state as the last line. */
 export function changesOf(before: RoomState | null, now: RoomState): Line[] {
   if (before === null) return [now];
   const lines: Line[] = [...commandLines(before, now), ...deadlockLines(before, now)];
@@ -24,7 +24,7 @@ function commandLines(before: RoomState, now: RoomState): Line[] {
   ];
 }
 
-/** A ring is the same whichever of its agents is named first. */
+/** Key of a cycle, independent of its first agent. */
 const ringOf = (agents: readonly string[]): string => agents.toSorted().join(" ");
 
 function deadlockLines(before: RoomState, now: RoomState): Line[] {
@@ -33,7 +33,7 @@ function deadlockLines(before: RoomState, now: RoomState): Line[] {
   return fresh.map(({ agents, text }): Line => ({ type: "deadlock", agents, text }));
 }
 
-/** Clients that see the same have the same state, which may be a megabyte. */
+/** Cache: clients with the same view share a state object, which may be a megabyte. */
 const keys = new WeakMap<RoomState, string>();
 
 /** The comparable part of a state: without the sentences of deadlocks, which contain their age. */

@@ -1,6 +1,6 @@
 /**
- * The stream room_now: the current state of a room, again after each change. A possible change wakes its clients; then the
- * state is gathered, once for all clients that see the same of it, and compared with that before.
+ * The stream room_now: the current state of a room, repeated after each change. A possible change wakes the room's clients; the state is
+ * then gathered once for all clients with the same view, and compared with the previous one.
  */
 import { roomNow } from "../../../shared/api/overview/live.ts";
 import { MAX_WAITED_FOR, MAX_WAITS } from "../../../shared/api/overview/overview.ts";
@@ -26,22 +26,22 @@ import { changesOf, keyOf, type RoomState } from "./now-changes.ts";
 import { maySee, visibilityOf } from "./visibility.ts";
 import { cyclesOf } from "./waits.ts";
 
-/** Changes within this time are sent together, since one call changes several things. */
+/** Debounce: changes within this time are sent together, since one call causes several. */
 const TOGETHER_MS = 10;
-/** Between two looks, however much changes. Too short for a person to notice. */
+/** Minimum interval of updates, however much changes. Too short for a person to notice. */
 const LOOK_MS = 100;
-/** At most this share of the time goes into one room, however much waits in it and however many follow it. */
+/** Maximum share of event-loop time for one room, regardless of its number of waits and clients. */
 const SHARE = 0.05;
-/** Names in the waits of a state, in all: a thousand agents that wait for a hundred each are megabytes, for every client. */
+/** Maximum of names in the waits of one state: a thousand agents that wait for a hundred each are megabytes for every client. */
 const MAX_NAMES = 10_000;
 /** A client that reads nothing for this time is disconnected. */
 const SLOW_MS = 60_000;
 
 interface Look {
-  /** Changes of the room before it. */
+  /** The room's change counter before this look. */
   changes: number;
   at: number;
-  /** For all clients together. */
+  /** Time of the part common to all clients. */
   tookMs: number;
   /** Per client, which gets its own copy of the state to send. */
   eachMs: number;
@@ -175,7 +175,7 @@ function* stateOf({ waits: all, truncated }: GatheredWaits, caller: Caller): Ste
   };
 }
 
-/** The first waits, of which the names fit a state. */
+/** The first waits that together have at most MAX_NAMES names. */
 function withinNames(waits: readonly Gathered[]): readonly Gathered[] {
   let names = 0;
   const end = waits.findIndex(({ on }) => {

@@ -3,7 +3,7 @@ import type { Cycle, Wait } from "../../../shared/api/overview/overview.ts";
 
 type SummarizedWait = Pick<Wait, "agent_id" | "type" | "id" | "since">;
 
-/** A ring as one sentence; `waitOf` is the wait of one agent for the next. */
+/** A cycle as one sentence; `waitOf` returns the wait of one agent for the next. */
 export function ringText(
   ring: readonly string[],
   waitOf: (from: string, to: string) => SummarizedWait | undefined,
@@ -17,7 +17,7 @@ export function ringText(
   return `${parts.join(", ")}.`;
 }
 
-/** The whole answer in one paragraph. */
+/** The whole result in one paragraph. */
 export function summaryText(
   waits: readonly Wait[],
   cycles: readonly Cycle[],
@@ -49,7 +49,7 @@ const UNITS = [
   [1000, "s"],
 ] as const;
 
-/** How long ago a moment is, in its largest unit. */
+/** The age of a timestamp, in the largest fitting unit. */
 export function agoText(since: string, nowMs: number): string {
   const ms = Math.max(0, nowMs - Date.parse(since));
   const [size, unit] = UNITS.find(([each]) => ms >= each) ?? [1000, "s"];

@@ -1,4 +1,4 @@
-/** The call room_timeline: pages of a room's audit as items, and work under way. */
+/** The call room_timeline: pages of a room's audit as items, and work in progress. */
 import { DEFAULT_TIMELINE_PAGE, roomTimeline } from "../../../shared/api/overview/overview.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
 import type { TimelineItem, TimelineType } from "../../../shared/timeline/item.ts";

@@ -12,7 +12,7 @@ export function maySee(caller: Caller, { agent_id: waits, on, type }: Gathered):
 const seesCommands = ({ scopes, session }: Caller): boolean =>
   session !== undefined || scopes.includes("exec") || scopes.includes("audit:read");
 
-/** The same for callers that see the same of a room. */
+/** Cache key: equal for callers with the same view of a room. */
 export function visibilityOf(caller: Caller): string {
   if (caller.agent_id !== null) return `agent ${caller.agent_id}`;
   return seesCommands(caller) ? "all" : "all but commands";

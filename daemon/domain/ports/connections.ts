@@ -17,18 +17,18 @@ import type { PortRow } from "./table.ts";
 import type { Traffic } from "./traffic.ts";
 import type { Hold } from "./websocket/frames.ts";
 
-/** Lines, chunks and messages of a sandbox's servers that are read in a second: a tenth or two of it, were they all of one byte. */
+/** Lines, chunks and messages of a sandbox's servers that are read per second: a tenth or two of a second of work if each had one byte. */
 const READS_PER_SECOND = 131_072;
 /** Maximum without a pause: others wait for their turn no longer than some milliseconds. */
 const READS_AT_ONCE = 4096;
-/** Messages of a sandbox's WebSockets, either way, that are unfinished or not taken yet. */
+/** Limit on messages of a sandbox's WebSockets, in both directions, that are incomplete or not yet consumed. */
 const MAX_HELD_BYTES = 6 * MAX_SOCKET_MESSAGE_BYTES;
 
-/** A connection that can be cut from our side. */
+/** A connection that this host can close. */
 export interface OpenPort extends GuestPort {
-  /** Why it was cut; null while it was not. */
+  /** Reason for which this host closed it; null if it did not. */
   readonly cutBecause: string | null;
-  /** Of the sandbox's allowance of reads. */
+  /** Charges the sandbox's allowance of reads. */
   pay: Pay;
   /** Memory held for the sandbox; at the end of the connection its share is released. */
   hold: Hold;
@@ -44,7 +44,7 @@ interface Live {
   cut(why: string): void;
 }
 
-/** A sandbox's, from its first request to its end. */
+/** Connections of a sandbox, from its first request to its end. */
 interface Group {
   /** Whether a watch for the end of the running state is active. */
   isWatched: boolean;

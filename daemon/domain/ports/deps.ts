@@ -9,7 +9,7 @@ import type { Database } from "../../db/transact.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import type { PortUrls } from "./record.ts";
 
-/** The sandbox that a call is about. */
+/** The sandbox of a call. */
 export interface PortTarget {
   room: RoomTarget;
   row: { sandbox_id: string; agent_id: string; org_id: OrgId; state: SandboxState };
@@ -30,11 +30,11 @@ export interface SandboxAccess {
    * errors of its resume.
    */
   withGuest<T>(sandboxId: string, work: (link: GuestLink) => Promise<T>, reason?: WakeReason): Promise<T>;
-  /** The sandbox is in use until `work` is done, and not idle. */
+  /** The sandbox counts as used, not idle, until `work` is done. */
   use<T>(sandboxId: string, work: () => Promise<T>): Promise<T>;
-  /** Resolves with its state once the sandbox is not running any more; never when `signal` comes first. */
+  /** Resolves with the state once the sandbox is no longer running; never if `signal` aborts first. */
   stopped(sandboxId: string, signal: AbortSignal): Promise<string>;
-  /** Resolves with its state once the sandbox will not run again; never when `signal` comes first. */
+  /** Resolves with the state once the sandbox will not run again; never if `signal` aborts first. */
   ended(sandboxId: string, signal: AbortSignal): Promise<string>;
 }
 
@@ -46,7 +46,7 @@ export interface PortMaker {
 
 export interface PortDeps {
   isMakerGood(queries: Queries, maker: PortMaker): boolean;
-  /** Calls `cut` once the access of a port's maker is over. Call the returned function to release it. */
+  /** Calls `cut` when the access of a port's maker ends. The returned function unsubscribes. */
   holdMaker(maker: PortMaker, cut: () => void): () => void;
   database: Database;
   log: Log;
@@ -54,6 +54,6 @@ export interface PortDeps {
   /** File of the key for the tokens. */
   keyFile: string;
   urls(): PortUrls;
-  /** Requests to the ports of a sandbox. */
+  /** Rate limit of requests to the ports of a sandbox. */
   rate: RequestRate;
 }

@@ -1,6 +1,6 @@
 /**
- * Ends of exposed ports without a call: at their time, with their sandbox, or with their maker. The row is deleted, open connections are
- * closed, and the audit has a record.
+ * Ends exposed ports without a call: at their expiry, with their sandbox, or with their maker. Deletes the row, closes open connections,
+ * and appends an audit record.
  */
 
 import type { KeyId, OrgId } from "../../../shared/ids.ts";
@@ -44,7 +44,7 @@ export class Exposures {
     for (const row of allPorts(this.#deps.database.queries)) this.keep(row);
   }
 
-  /** Watches for its end; a second call changes its time and its maker. */
+  /** Watches for the port's end; a second call changes its expiry and its maker. */
   keep({ label, sandbox_id, expires_at, ends_with, org_id }: PortRow): void {
     this.#expiries.set(label, expires_at);
     if (ends_with !== null && this.#makerOf.get(label) !== ends_with) {
@@ -60,7 +60,7 @@ export class Exposures {
     void this.#deps.sandboxes.ended(sandbox_id, watch.signal).then((state) => this.#closeAll(sandbox_id, state));
   }
 
-  /** It is not exposed any more. */
+  /** Drops the state of a port that is no longer exposed. */
   forget({ label, sandbox_id }: Pick<PortRow, "label" | "sandbox_id">, why: string): void {
     this.#expiries.set(label, null);
     this.#letGo(label);
@@ -103,7 +103,7 @@ export class Exposures {
     await this.#end("port.expired", "it has expired", (queries) => deleted(queries, label));
   }
 
-  /** Within a transaction: closes ports of a sandbox that ended with their maker, so that their numbers are free. */
+  /** Within a transaction: closes ports of a sandbox that ended with their maker, to free their numbers. */
   closeEnded(queries: Queries, sandboxId: string): void {
     for (const row of deleteEnded(queries, sandboxId)) append(queries, row, "port.closed", MAKER_ENDED);
   }

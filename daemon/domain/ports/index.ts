@@ -25,7 +25,7 @@ export type { PortRow } from "./table.ts";
 export interface Ports {
   operations: Bound[];
   gate: Gate;
-  /** A sandbox's ports for its record. */
+  /** A sandbox's ports, for its record. */
   shown(sandboxId: string): ShownPort[];
   /** Recovers the ports that an earlier daemon exposed; sandboxes are recovered before. */
   recover(): void;

@@ -1,4 +1,4 @@
-/** Whether a server listens on a port of a guest; none does in a guest that does not run or answer. */
+/** Whether a server listens on a port of a guest; false if the guest does not run or respond. */
 import { monotonicMs, sleep } from "../../core/clock.ts";
 import { listeningInGuest } from "../../host/guest-link/listening.ts";
 import type { SandboxAccess } from "./deps.ts";

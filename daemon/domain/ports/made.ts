@@ -7,7 +7,7 @@ import { type MakerRule, madeKind } from "../orgs/index.ts";
 import { endMaker, makersWithPorts } from "./store.ts";
 import { ports } from "./table.ts";
 
-/** Of a port in a row; a port without `ends_with` is a guest's, and ends with its sandbox. */
+/** Rule for a port in a row; a port without `ends_with` was made by a guest, and ends with its sandbox. */
 export const PORT_RULE: MakerRule = { scope: "ports:write", isPersonal: false };
 
 export const portsMade = madeKind({

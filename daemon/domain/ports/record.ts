@@ -1,4 +1,4 @@
-/** An exposed port as the API shows it. */
+/** An exposed port in API responses. */
 import type { PortRecord } from "../../../shared/api/ports.ts";
 import type { PortTraffic, ShownPort } from "../../../shared/api/shown-port.ts";
 import type { PortRow } from "./table.ts";
@@ -7,7 +7,7 @@ import type { Traffic } from "./traffic.ts";
 
 /** How clients reach the service. */
 export interface PortUrls {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   base_url: string;
   /** Domain below which each port has a host of its own; null without one. */
   domain: string | null;

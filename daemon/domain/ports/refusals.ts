@@ -17,7 +17,7 @@ interface CountedRefusal {
 
 export class Refusals {
   readonly #deps: Pick<PortDeps, "database" | "log">;
-  /** By label: as many as there are ports. */
+  /** By label, at most one per port. */
   readonly #counted = new Map<string, CountedRefusal>();
 
   constructor(deps: Pick<PortDeps, "database" | "log">) {

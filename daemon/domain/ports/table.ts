@@ -14,7 +14,7 @@ export const ports = sqliteTable("ports", {
   agent_id: text().notNull(),
   created_at: text().notNull(),
   expires_at: text(),
-  /** The first of the line of keys that it ends with; null for none. */
+  /** First key of the line whose end ends the port; null for none. */
   ends_with: text().$type<KeyId>(),
 });
 

@@ -28,7 +28,7 @@ export class PortTokens {
   }
 }
 
-/** `{wish}-{random}`, or the random part alone; at most 58 characters, a host name's part may have 63. */
+/** `{wish}-{random}`, or the random part alone; at most 58 characters, since a label of a host name may have 63. */
 export function newLabel(wish: string | null): string {
   const random = Array.from(randomBytes(LABEL_CHARACTERS), (byte) => LETTERS[byte % LETTERS.length]).join("");
   return wish === null ? random : `${wish}-${random}`;

@@ -8,7 +8,7 @@ type Counts = Omit<PortTraffic, "since">;
 
 export class Traffic {
   readonly #startedAt = now();
-  /** By label; there from its first connection on. */
+  /** By label, from the first connection on. */
   readonly #counts = new Map<string, Counts>();
 
   of({ label, created_at }: Pick<PortRow, "label" | "created_at">): PortTraffic {
@@ -38,7 +38,7 @@ export class Traffic {
     };
   }
 
-  /** It is not exposed any more. */
+  /** Drops the counts of a port that is no longer exposed. */
   forget(label: string): void {
     this.#counts.delete(label);
   }

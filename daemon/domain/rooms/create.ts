@@ -56,7 +56,7 @@ export function makeCreate(
   });
 }
 
-/** Has a room in one commit with its row, which `write` writes: it is this host's, and counts for its organization, on all hosts. */
+/** Places a room on this host in the commit that writes its row by `write`; it counts for its organization on all hosts. */
 export function placing<T>({ directory }: RoomDeps, row: RoomRow, write: (queries: Queries) => T): Promise<T> {
   return directory.database.commit((queries) => {
     directory.place(queries, row);
@@ -64,7 +64,7 @@ export function placing<T>({ directory }: RoomDeps, row: RoomRow, write: (querie
   });
 }
 
-/** Throws insufficient_scope: a key that is bound to rooms makes no others. */
+/** Throws insufficient_scope for a key that is bound to other rooms. */
 export function requireEnter({ caller }: KeyCall, roomId: string): void {
   if (mayEnter(caller, roomId)) return;
   throw new ServiceError("insufficient_scope", { detail: "The key is bound to other rooms." });
@@ -101,11 +101,11 @@ export async function makeDirectories(deps: RoomDeps, row: RoomRow): Promise<voi
   const drive = deps.paths.drive(row.room_uid);
   try {
     await mkdir(drive, { recursive: true, mode: 0o700 });
-    // In the guests every user may write to the drive, as to /tmp, but not delete another's files.
+    // In guests, every user may write to the drive, as to /tmp, but not delete the files of others.
     await chmod(drive, 0o1777);
     await markDrive(drive, deps.driveRoot(row.room_uid));
     deps.driveQuota.begin(drive, row.room_uid, { bytes: row.drive_limit_bytes, inodes: deps.driveLimitEntries });
-    // A row that is on the disk has its directories there, also after the host has crashed.
+    // After a host crash, a row on disk must have its directories.
     for (const made of [drive, dirname(drive), deps.paths.rooms]) await syncDirectory(made);
   } catch (error) {
     throw errnoOf(error) === "ENOSPC" ? new ServiceError("disk_full", { cause: error }) : error;

@@ -55,13 +55,13 @@ export interface RoomDeps {
     | "chooseOther"
     | "drain"
   >;
-  /** Whether this host answers for a room. */
+  /** Whether this host owns a room. */
   ownership: Ownership;
-  /** How moves to other hosts go. */
+  /** Statistics of moves to other hosts. */
   moveTally: CallStats;
   /** Connections to other hosts; available once the transports are open. */
   peers(): Peers;
-  /** The calls that are under way about a room. */
+  /** Calls in progress about a room. */
   calls: {
     /** Resolves once at most `most` calls are in progress. Rejects with invalid_state if they take too long. */
     untilDone(room: Pick<RoomRow, "org_id" | "room_id">, most: number): Promise<void>;
@@ -72,7 +72,7 @@ export interface RoomDeps {
     end(roomUid: RoomUid): void;
   };
   audit: {
-    /** Has the ends of chains known elsewhere too, soon. */
+    /** Schedules the anchoring of chain heads outside of this host. */
     anchor(): void;
     /** Ends the event streams of a room that moves. */
     endRoom(roomUid: RoomUid): void;
@@ -101,11 +101,11 @@ export interface RoomDeps {
     measure(room: RoomTarget): MaybePromise<{ used_bytes: number; file_count: number }>;
     /** Access that the room's guests have to it. */
     modeOf(roomUid: RoomUid): "open" | "stopped" | "held";
-    /** Has no call change it until `work` is done. */
+    /** Blocks changes of the drive by calls until `work` is done. */
     holding<T>(roomUid: RoomUid, work: () => Promise<T>): Promise<T>;
-    /** The same, and guests too: the drive is quiesced, and guests that use it wait. */
+    /** Like `holding`, for guests too: the drive is quiesced, and guests that use it wait. */
     still<T>(roomUid: RoomUid, work: () => Promise<T>): Promise<T>;
-    /** Removes leftovers of a crash from it. */
+    /** Removes leftovers of a crash from the drive. */
     sweep(room: RoomTarget): Promise<void>;
     /** Continues to count the drive of a room that has ended. */
     keep(room: RoomTarget): void;
@@ -115,13 +115,13 @@ export interface RoomDeps {
   fabric: {
     /** Ends the waits in a room with room_destroying. */
     endWaits(row: RoomRow): void;
-    /** Removes the messages, barriers and agents of a room that is gone, or was not made. */
+    /** Removes the messages, barriers and agents of a room that was removed, or was not created. */
     forget(roomUid: RoomUid): Promise<void>;
   };
   branch: {
     sandboxes: SandboxesBranch;
     nouns: Nouns;
-    /** There once the doors are open. */
+    /** Available once the transports are open. */
     calls(): Calls & MovingCalls;
   };
   /** Records an event of a room that no call requested. */
@@ -129,11 +129,11 @@ export interface RoomDeps {
   sandboxes: {
     countLive(roomUid: RoomUid): number;
     destroyAll(roomUid: RoomUid): Promise<string[]>;
-    /** The same, because the room goes to another host; returns their agents. */
+    /** Like `destroyAll`, because the room moves to another host; returns their agents. */
     evacuate(roomUid: RoomUid): Promise<string[]>;
-    /** How they go along. */
+    /** Transfer of sandboxes with a moving room. */
     moves: SandboxesMove;
-    /** Removes the rows of their snapshots. */
+    /** Removes the rows of the room's snapshots. */
     forgetSnapshots(roomUid: RoomUid): Promise<void>;
   };
 }

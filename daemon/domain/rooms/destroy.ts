@@ -30,14 +30,14 @@ export interface DestroyedRoom {
 
 export interface Destroyer {
   operation: Bound;
-  /** Ends a room; again joins the first. */
+  /** Destroys a room; a repeated call joins the first. */
   end(row: RoomRow, keepDrive: boolean): Promise<DestroyedRoom>;
   isEnding(row: RoomRow): boolean;
 }
 
 interface Erasing {
   eraser: Pick<Eraser, "erase">;
-  /** Removes the drive of a room that is destroyed by now. */
+  /** Removes the retained drive of a destroyed room. */
   eraseKept(row: RoomRow): Promise<void>;
   checkpoints: Pick<Checkpoints, "end" | "forget">;
 }
@@ -154,7 +154,7 @@ async function destroy(
   return { agents, drive_until_at: null };
 }
 
-/** Puts the drive away, and nothing else that a room has. */
+/** Retires the drive, and deletes the room's other files. */
 export async function retireDirectory({ paths, giveUpSpace }: RoomDeps, roomUid: RoomRow["room_uid"]): Promise<void> {
   const directory = paths.room(roomUid);
   if (!existsSync(directory)) return;

@@ -11,7 +11,7 @@ import { rooms } from "./table.ts";
 export const MAX_ENDED_ROOMS = 10_000;
 const AT_ONCE = 100;
 
-/** In the words of the index. */
+/** Has the same text as the condition of the partial index. */
 const hasEnded = sql`${rooms.state} = 'destroyed'`;
 
 /** Some destroyed rooms of an organization that are no longer listed: from before a moment, or beyond the newest `most`. */

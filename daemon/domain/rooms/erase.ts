@@ -23,7 +23,7 @@ export class Eraser {
     this.#deps = deps;
   }
 
-  /** Whether a room is being erased, or waits for that. */
+  /** Whether a room is being erased, or queued for it. */
   has(roomUid: RoomUid): boolean {
     return this.#underWay.has(roomUid);
   }

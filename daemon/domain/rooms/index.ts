@@ -89,7 +89,7 @@ export interface Rooms {
   recover(answering: Promise<unknown>): Promise<void>;
   /** Ends all rooms of an organization with their drives, retained ones too. Rejects if a room could not be ended. */
   endAll(orgId: OrgId): Promise<void>;
-  /** Takes up again the ends of rooms that could not be brought to their end, and the erasing of drives. */
+  /** Resumes unfinished destructions of rooms, and the erasing of drives. */
   reconcile(): Promise<void>;
   /** Requests that other hosts send to this one. */
   forPeers: PeerCalls;
@@ -98,10 +98,10 @@ export interface Rooms {
   stop(): void;
 }
 
-/** Rooms of one organization that end side by side with it. */
+/** Maximum of one organization's rooms destroyed concurrently when it ends. */
 const ENDS_AT_ONCE = 4;
 
-/** How a room is found: made first, because the nouns below rooms need it. */
+/** Finds rooms; created first, because the nouns below rooms need it. */
 export function makeRoomFinder(database: Database, paths: Paths, ownership: Ownership) {
   const lookup = prepareRoomLookup(database.queries);
   const found = <T>(row: T | undefined, roomId: string): T => {

@@ -1,9 +1,9 @@
 /**
- * The check whether this host answers for a room: the epoch of its row against the room's placement in the directory.
+ * The check whether this host owns a room: compares the epoch of its row with the room's placement in the directory.
  *
  *   here        the placement is missing, this host's, or of an older epoch
  *   elsewhere   another host has the room in a newer epoch: calls are forwarded to it
- *   contested   another host has it in the same epoch: neither of the two answers, until an operator has chosen one
+ *   contested   another host has the room in the same epoch: both reject calls until an operator has chosen one
  */
 import type { Directory, Owner } from "../../cluster/directory.ts";
 import { Elsewhere } from "../../cluster/elsewhere.ts";
@@ -31,13 +31,13 @@ export function makeOwnership({ directory, hostId }: OwnershipDeps): Ownership {
   return {
     standing: ({ room_uid, epoch }) => standingOf(directory.owner(room_uid), epoch, hostId),
     require: (row) => {
-      // The room's name may be another room's by now, or another host may have the room: rows on this host are out of date.
+      // The room's name may refer to another room by now, or another host may own the room: rows on this host are stale.
       if (!directory.isMember() && directory.isOthers(row)) throw new ServiceError("not_a_member");
       const owner = directory.owner(row.room_uid);
       const standing = standingOf(owner, row.epoch, hostId);
       if (standing === "here" || !owner) return;
       if (standing === "contested") throw contested(row, owner, hostId);
-      // Until the other host has confirmed that it has the room, it may not answer for it.
+      // Until the other host has confirmed that it has the room, it may reject its calls.
       if (row.branching?.kind === "move" && row.branching.claiming) return;
       if (row.branching?.kind !== "move") found(row);
       const host = directory.host(owner.host_id);

@@ -29,7 +29,7 @@ export function afterRoom(orgId: string, order: Order, cursor: string | undefine
   return readCursor(kindOf(orgId, order), cursor);
 }
 
-/** The cursor of the page after a room: all hosts have the same. */
+/** The cursor of the page after a room; identical on all hosts. */
 export function cursorAfterRoom(orgId: string, order: Order, roomUid: string): string {
   return makeCursor(kindOf(orgId, order), roomUid);
 }

@@ -1,11 +1,11 @@
-/** A room as the API shows it: its row, with its number of sandboxes and its drive's use. */
+/** A room in the format of the API: its row, with its number of sandboxes and its drive's use. */
 import type { RoomRecord } from "../../../shared/api/rooms.ts";
 import { type MaybePromise, whenResolved } from "../../core/concurrency/maybe-promise.ts";
 import type { RoomDeps } from "./deps.ts";
 import type { RoomRow } from "./table.ts";
 import { toTarget } from "./target.ts";
 
-/** From this share of its limit on, a drive is worth a warning. */
+/** Share of its limit from which a drive causes a warning. */
 const DRIVE_WARNING_SHARE = 0.9;
 
 const WARNINGS = {

@@ -13,7 +13,7 @@ import { eraseDirectory } from "../../host/files/erase.ts";
 import { getRoom, liveRooms, updateRoom } from "./store.ts";
 import { isDriveKept } from "./target.ts";
 
-/** A room that ended while a backup was made: its drive may be there by half. */
+/** A room that ended during a backup: its drive may be incomplete in the backup. */
 export interface EndedRoom {
   room_uid: RoomUid;
   keep_drive: boolean;
@@ -28,7 +28,7 @@ export function roomsEndedSince(copy: Queries, present: Queries): EndedRoom[] {
   });
 }
 
-/** The daemon brings the rooms to their end at its next start. Returns their names. */
+/** Marks lost rooms as `destroying`, so that the daemon's next start completes their destruction. Returns their names. */
 export async function settleRooms(
   database: Database,
   paths: Paths,
@@ -44,7 +44,7 @@ export async function settleRooms(
   const live = liveRooms(database.queries);
   const lost = live.filter(({ room_uid }) => ended.has(room_uid) || !existsSync(paths.drive(room_uid)));
   const isLost = new Set(lost.map(({ room_uid }) => room_uid));
-  // A drive that was put away while others were read was read at both places: it can go to one only.
+  // A drive that was retired during the backup may have been copied at both locations; only one copy is kept.
   for (const { room_uid } of live) {
     const both = [paths.room(room_uid), paths.retired_room(room_uid)];
     const [, surplus] = isLost.has(room_uid) ? both.reverse() : both;

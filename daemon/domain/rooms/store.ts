@@ -59,7 +59,7 @@ export function rememberedRoom(queries: Queries, roomUid: RoomUid): RoomRow | un
   return known.get(queries, roomUid, () => getRoom(queries, roomUid));
 }
 
-/** An organization's room that is not destroyed, by its uid. */
+/** An organization's live room with this uid. */
 export function liveRoomOf(queries: Queries, orgId: OrgId, roomUid: RoomUid): RoomRow | undefined {
   const isIt = and(eq(rooms.room_uid, roomUid), eq(rooms.org_id, orgId), ne(rooms.state, "destroyed"));
   return queries.select().from(rooms).where(isIt).get();
@@ -89,7 +89,7 @@ export function listRooms(
   queries: Queries,
   filter: {
     org_id: OrgId;
-    /** Only these, for a key that is bound to them. */
+    /** Restricts the list to these, for a key that is bound to them. */
     room_ids: readonly string[] | null;
     state?: RoomState | undefined;
     label?: string | undefined;
@@ -119,7 +119,7 @@ export function listRooms(
     .all();
 }
 
-/** An organization's rooms that are not destroyed, in the words of the index. */
+/** An organization's rooms that are not destroyed; same text as the condition of the partial index. */
 const isLiveOf = (orgId: OrgId) => and(eq(rooms.org_id, orgId), sql`${rooms.state} <> 'destroyed'`);
 
 export function countRooms(queries: Queries, orgId: OrgId): number {
@@ -135,7 +135,7 @@ export function orgRooms(queries: Queries, orgId: OrgId): RoomRow[] {
   return queries.select().from(rooms).where(isLiveOf(orgId)).all();
 }
 
-/** The same, by their ids alone. */
+/** Ids of an organization's live rooms. */
 export function liveRoomUids(queries: Queries, orgId: OrgId): RoomUid[] {
   const found = queries.select({ room_uid: rooms.room_uid }).from(rooms).where(isLiveOf(orgId)).all();
   return found.map(({ room_uid }) => room_uid);
@@ -195,7 +195,7 @@ export function misplacedRooms(queries: Queries, hostId: string): MisplacedRoom[
   }));
 }
 
-/** Active rooms here, none that moves, which another host has too, in the same epoch or a newer one, as the directory has it. */
+/** Active rooms here that are not moving, and that the directory places on another host too, in the same epoch or a newer one. */
 export function roomsOfOthers(queries: Queries, hostId: string, limit: number): RoomRow[] {
   const isOthers = or(
     and(ne(placements.host_id, hostId), gte(placements.epoch, rooms.epoch)),
@@ -207,14 +207,14 @@ export function roomsOfOthers(queries: Queries, hostId: string, limit: number): 
       .select(getTableColumns(rooms))
       .from(rooms)
       .innerJoin(placements, eq(placements.room_uid, rooms.room_uid))
-      // The first condition is that of an index.
+      // The first condition matches a partial index.
       .where(and(sql`${rooms.state} <> 'destroyed'`, eq(rooms.state, "active"), isStaying, isOthers))
       .limit(limit)
       .all()
   );
 }
 
-/** Rooms that the directory has placed on this host, and that are not live here. */
+/** Rooms that the directory places on this host, and that are not live here. */
 export function placedWithoutRoom(queries: Queries, hostId: string): RoomUid[] {
   const found = queries.all<{ room_uid: RoomUid }>(sql`
     SELECT room_uid FROM placements WHERE host_id = ${hostId} AND NOT EXISTS
@@ -222,7 +222,7 @@ export function placedWithoutRoom(queries: Queries, hostId: string): RoomUid[] {
   return found.map(({ room_uid }) => room_uid);
 }
 
-/** Rooms that move at a time; more are counted by their rows until they have moved. */
+/** Limit of moving rooms per query; rooms beyond it are counted by their rows until they have moved. */
 const MAX_MOVING = 1_000;
 
 interface MovedUse {
@@ -230,7 +230,7 @@ interface MovedUse {
   use: OrgUse;
 }
 
-/** Live rooms here that move, and that the directory has placed on another host; of one organization, or of all. */
+/** Live rooms here that are moving, and that the directory places on another host; of one organization, or of all. */
 export function givenRooms(
   queries: Queries,
   hostId: string,
@@ -262,7 +262,7 @@ export function comingUse(queries: Queries, hostId: string, orgId: OrgId | null)
   return found.flatMap(({ org_id, use }) => (use === null ? [] : [{ org_id, use }]));
 }
 
-/** Rooms that came to this host with a use, and have their rows here. */
+/** Rooms that arrived on this host with a recorded use, and have their rows here. */
 export function arrivedRooms(queries: Queries, hostId: string): RoomUid[] {
   const { room_uid, moved_use, host_id } = placements;
   const hasArrived = and(eq(host_id, hostId), isNotNull(moved_use), isLiveHere);
@@ -270,7 +270,7 @@ export function arrivedRooms(queries: Queries, hostId: string): RoomUid[] {
   return found.map((each) => each.room_uid);
 }
 
-/** How many live rooms each organization has here. */
+/** Number of live rooms of each organization on this host. */
 export function countRoomsByOrg(queries: Queries): Map<OrgId, number> {
   const counted = queries
     .select({ org_id: rooms.org_id, live: count() })
@@ -281,19 +281,19 @@ export function countRoomsByOrg(queries: Queries): Map<OrgId, number> {
   return new Map(counted.map(({ org_id, live }) => [org_id, live]));
 }
 
-/** Those of which something is being made by a checkpoint. */
+/** Active rooms with an unfinished restore, start or move. */
 export function branchingRooms(queries: Queries): RoomRow[] {
   const isBranching = and(eq(rooms.state, "active"), isNotNull(rooms.branching));
   return queries.select().from(rooms).where(isBranching).all();
 }
 
-/** Rooms that another host may have by now. */
+/** Rooms that another host may already own. */
 export function leavingRooms(queries: Queries): ReadonlySet<string> {
   const moving = branchingRooms(queries).filter(({ branching }) => branching?.kind === "move" && branching.claiming);
   return new Set(moving.map(({ room_uid }) => room_uid));
 }
 
-/** Organizations that have ended, and have rooms or kept drives here still. */
+/** Ended organizations that still have rooms or retained drives here. */
 export function orgsLeftBehind(queries: Queries): OrgId[] {
   const isThere = or(ne(rooms.state, "destroyed"), isNotNull(rooms.drive_until_at));
   const hasEnded = sql`${rooms.org_id} IN (SELECT org_id FROM orgs WHERE ended_at IS NOT NULL)`;
@@ -301,7 +301,7 @@ export function orgsLeftBehind(queries: Queries): OrgId[] {
   return found.map(({ org_id }) => org_id);
 }
 
-/** Destroyed rooms whose drives were kept until a moment that has passed. */
+/** Destroyed rooms with an expired drive retention. */
 export function drivesDue(queries: Queries, moment: string): RoomRow[] {
   return queries
     .select()

@@ -15,7 +15,7 @@ export type Branching = BranchingOfCheckpoint | Moving;
 export interface Moving {
   kind: "move";
   to: string;
-  /** Of its ownership as it began. */
+  /** The room's epoch at the start of the move. */
   epoch: number;
   key_id: KeyId;
   /** The claim was requested, so the other host may have it: if no host has it, it has ended there. */
@@ -51,7 +51,7 @@ export const rooms = sqliteTable("rooms", {
   keep_drive: integer({ mode: "boolean" }).notNull(),
   former_ids: text({ mode: "json" }).$type<readonly string[]>().notNull().default([]),
   branching: text({ mode: "json" }).$type<Branching>(),
-  /** In which this host has it, or had it last: it is counted up whenever a room changes hosts. */
+  /** Epoch in which this host owns the room, or owned it last; incremented on every change of hosts. */
   epoch: integer().notNull().default(1),
 });
 

@@ -5,7 +5,7 @@ import type { RoomTarget } from "../../core/call/room-target.ts";
 import type { Paths } from "../../core/config/paths.ts";
 import type { RoomPlace } from "./store.ts";
 
-/** Whether the room is destroyed, and its drive is not. */
+/** Whether the room is destroyed, but its drive retained. */
 export const isDriveKept = (row: Pick<RoomPlace, "state" | "drive_until_at">): boolean =>
   row.state === "destroyed" && row.drive_until_at !== null;
 
@@ -22,7 +22,7 @@ export function toTarget(row: RoomPlace, paths: Paths): RoomTarget {
   };
 }
 
-/** A key that is bound to rooms sees no others. */
+/** A key that is bound to rooms has access to no others. */
 export function mayEnter(caller: Caller, roomId: string): boolean {
   return caller.room_ids === null || caller.room_ids.includes(roomId);
 }

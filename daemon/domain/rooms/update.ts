@@ -1,4 +1,4 @@
-/** Changes a room's labels and its end. */
+/** Changes a room's labels and its expiry. */
 import { roomUpdate } from "../../../shared/api/rooms.ts";
 import { type Bound, bind, type Caller } from "../../core/call/operation.ts";
 import { requireActive, requireHere } from "../../core/call/room-target.ts";

@@ -23,14 +23,14 @@ export interface SandboxReach extends SandboxAccess {
    * given. Throws guest_unreachable, and errors of its resume.
    */
   withGuest<T>(sandboxId: string, work: (link: GuestLink) => Promise<T>, reason?: WakeReason): Promise<T>;
-  /** Resolves with its state once the sandbox will not run again; never when `signal` comes first. */
+  /** Resolves with the sandbox's state once it will not run again; never settles if `signal` aborts first. */
   ended(sandboxId: string, signal: AbortSignal): Promise<string>;
-  /** Whether its room goes to another host, or has gone there. */
+  /** Whether its room is moving to another host, or has moved. */
   isMoving(sandboxId: string): boolean;
 }
 
 export function makeAccess(deps: SandboxDeps, supervisors: Supervisors, waking: Waking): SandboxReach {
-  /** Resolves with the first state that is one of these. */
+  /** Resolves with the first state that satisfies `isOne`. */
   const reached = async (sandboxId: string, isOne: (state: SandboxState) => boolean, signal: AbortSignal) => {
     const supervisor = supervisors.get(sandboxId);
     if (!supervisor) return "destroyed";

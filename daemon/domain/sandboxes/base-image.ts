@@ -75,14 +75,14 @@ export function sourceRules(
   return broken;
 }
 
-/** The memory of a sandbox that names none. */
+/** The memory of a sandbox without a requested size. */
 export function defaultMemoryMib(deps: Pick<SandboxDeps, "limits">, source: Source): number {
   if (source.snapshot) return source.snapshot.memory_mib;
   const [least, most] = memoryBounds(deps, source);
   return Math.max(least, Math.min(source.template.record.default_memory_mib, most));
 }
 
-/** Before anything is taken for it. Throws snapshot_incompatible, insufficient_capacity, invalid_env_json. */
+/** Checks before resources are reserved. Throws snapshot_incompatible, insufficient_capacity, invalid_env_json. */
 export async function requireMakeable(
   { paths, limits }: Pick<SandboxDeps, "paths" | "limits">,
   { room_uid, snapshot_id, mode, settings, ...has }: SnapshotRow,
@@ -173,7 +173,7 @@ function memoryBounds(
   }
   if (!source) return [0, most, "on this host"];
   const { record, manifest } = source.template;
-  // A template was saved with as much room for memory as its host's limit was then.
+  // A template was saved with its host's memory limit of that time as the maximum.
   const max = Math.min(most, manifest.hardware.base_memory_mib + manifest.hardware.max_plugged_mib);
   return [record.min_memory_mib, max, max < most ? `with template ${record.template_id}` : "on this host"];
 }

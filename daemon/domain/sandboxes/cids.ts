@@ -6,12 +6,12 @@ import type { VsockTransport } from "../../host/guest-link/transports/transport.
 import { heldCids, unheldCids } from "./store.ts";
 import type { SandboxRow } from "./table.ts";
 
-/** In the middle of the range: callers mostly choose the lowest by hand. */
+/** Middle of the range: callers that choose a CID mostly take the lowest. */
 const FIRST = Math.floor((GUEST_CID_MIN + GUEST_CID_MAX) / 2);
 
 /**
- * For a sandbox that gave its CID back: the same if it is free, else another. `transport` throws if this host lacks something; that is
- * reported when the guest is started. Throws insufficient_capacity if all are in use.
+ * For a sandbox that released its CID: the same CID if it is free, else another. `transport` throws if this host lacks a requirement; the
+ * start of the guest reports that. Throws insufficient_capacity if all are in use.
  */
 export function cidAgain(
   transport: () => Pick<VsockTransport, "firstFree">,
@@ -38,7 +38,7 @@ function noneFree(): ServiceError {
   });
 }
 
-/** Hands out CIDs in turn, so that two sandboxes that are created concurrently never get the same one. */
+/** Assigns CIDs in ascending order with wrap-around, so that two concurrent creations never get the same one. */
 export class FreeCids {
   #last = FIRST;
 

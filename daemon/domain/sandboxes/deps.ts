@@ -29,30 +29,32 @@ export interface SandboxDeps {
   log: Log;
   paths: Paths;
   templates: Templates;
-  /** By which groups organizations' templates are read. */
+  /** User groups with read access to organizations' templates. */
   templateGroups: Pick<TemplateGroups, "numberOf">;
-  /** Whether the daemon before this one ended by a crash. */
+  /** Whether the previous daemon crashed. */
   crashed: boolean;
   /** Host properties for starting guests; called each time, because a probe may be in progress. */
   host(): GuestHost;
-  /** Machines that wait for the next sandboxes. */
+  /** Pooled machines for the next sandboxes. */
   pool: WarmPool;
-  /** Reports that a sandbox was created from it, with its number of vCPUs and amount of memory: the next one is likely to be the same. */
+  /**
+   * Reports a sandbox created from a host's template, with its number of vCPUs and amount of memory: the next one is likely to be the same.
+   */
   templateUsed(made: CreatedSandbox): void;
   findRoom: FindRoom;
-  /** The room as it is now, within a transaction. */
+  /** The room's current state, within a transaction. */
   currentRoom(roomUid: RoomUid): RoomTarget;
   /** Limits of the organization's plan. */
   quota: Pick<Quota, "admit" | "require" | "capsOf">;
   /** Disk space of the organization's drives and snapshots. */
   driveUsed(orgId: OrgId): Promise<number>;
-  /** Whether the organization has credits for it. */
+  /** Checks the organization's credits. */
   credits: Pick<Credits, "admit">;
   limits: { memory_mib: number; vcpus: number; concurrent_creates: number };
   memoryOvercommitPercent: number;
   /** Memory of the daemon's own machines. */
   otherMemoryMib(): number;
-  /** A sandbox that is not ready by then has failed. */
+  /** A sandbox that is not ready within this time has failed. */
   startLimitMs: number;
   egressDefault: "public" | "none";
   egress: Egress;
@@ -62,20 +64,20 @@ export interface SandboxDeps {
   roomCalls(sandbox: SandboxRow & { room_id: string }): (stream: Stream, request: object) => void;
   /** Records an event of a sandbox that no call caused; outcome `error` by default. */
   onEvent(event: string, about: EventPlace, details: Record<string, unknown>, outcome?: "success" | "error"): void;
-  /** A sandbox has a new state, or is new, which is committed. */
+  /** Called when a new sandbox, or a sandbox's new state, is committed. */
   onState(row: SandboxRow): void;
-  /** A command of the room has started or ended. */
+  /** Called when a command of the room has started or ended. */
   onCommands(roomUid: RoomUid): void;
-  /** Something of a guest was on the host that belonged to no sandbox, and was removed. */
+  /** Called when leftovers of a guest without a sandbox were removed from the host. */
   onSwept(sandboxId: string): void;
   /** Current access of the room's guests to its drive. */
   driveMode(roomUid: RoomUid): "open" | "stopped" | "held";
   /** Properties of this host that decide which saved guests it can load. */
   here(): LoadedOn;
-  /** Some ports came with a room. */
+  /** Called when ports have arrived with a room. */
   portsCame(): void;
   /** The sandbox's exposed ports, for its record. */
   portsOf(sandboxId: string): ShownPort[];
-  /** Saves a command's full streams on the room's drive, as they come. */
+  /** Saves a command's full streams on the room's drive while it produces them. */
   saveOutput(room: RoomTarget, path: string, streams: Parameters<SaveStreams>[0]): ReturnType<SaveStreams>;
 }

@@ -26,7 +26,7 @@ export function egressOf(
   return { egress_mode: entries.includes("*") ? "public" : "allowlist", egress_allowlist: [...entries] };
 }
 
-/** The list that is in force. */
+/** The effective allowlist. */
 export function listOf({ egress_mode, egress_allowlist }: EgressColumns): readonly string[] {
   return egress_mode === "public" && egress_allowlist.length === 0 ? ["*"] : egress_allowlist;
 }

@@ -1,4 +1,4 @@
-/** Finds the sandbox that a path names. */
+/** Finds the sandbox of a request path. */
 import type { KeyCall } from "../../core/call/operation.ts";
 import type { RoomTarget } from "../../core/call/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -22,8 +22,8 @@ export function findRoomTarget(deps: SandboxDeps, call: KeyCall, params: Record<
 }
 
 /**
- * By agent_id or sandbox_id. For a caller that is bound to an agent there is that agent's sandbox and no other. Throws
- * room_not_found, sandbox_not_found.
+ * By agent_id or sandbox_id. A caller that is bound to an agent has access to that agent's sandbox only. Throws room_not_found,
+ * sandbox_not_found.
  */
 export function findTarget(deps: SandboxDeps, call: KeyCall, params: Record<string, string>): SandboxTarget {
   return findBy(findSandbox, deps, call, params);
@@ -56,7 +56,7 @@ function findBy(
 
 const MAX_NAMED = 8;
 
-/** The agents of the room that have a sandbox, as far as the caller sees them. */
+/** The agents of the room with a sandbox, as far as visible to the caller. */
 function hintOf({ database }: SandboxDeps, { room_uid, org_id }: RoomTarget, agentId: string | null): string {
   const filter = { org_id, room_uids: [room_uid], agent_id: agentId, after: null, limit: MAX_NAMED + 1 };
   const agents = listSandboxes(database.queries, filter).map(({ agent_id }) => agent_id);

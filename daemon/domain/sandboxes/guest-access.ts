@@ -1,4 +1,4 @@
-/** How a call reaches its sandbox's guest, and the errors on the way. */
+/** Access of a call to its sandbox's guest, and the errors if it fails. */
 import { ServiceError } from "../../core/service-error.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import type { TerminalTarget } from "../terminals/deps.ts";

@@ -1,4 +1,4 @@
-/** Shows faults of a running guest in its sandbox's record. The state stays: the guest runs. */
+/** Shows faults of a running guest in its sandbox's record. The state remains `running`. */
 import type { Fault, Health } from "../../host/guest/sidecars.ts";
 import type { SandboxRow } from "./table.ts";
 
@@ -43,7 +43,7 @@ export function healthChange(row: SandboxRow, { drive, vsock }: Health): Partial
   return change;
 }
 
-/** The guest was paused by QEMU, or runs again. */
+/** Row change for a guest that QEMU has paused, or that runs again. */
 export function stalledChange(row: SandboxRow, stands: boolean): Partial<SandboxRow> {
   if (row.state !== "running") return {};
   return stands

@@ -1,9 +1,9 @@
-/** The identity of a sandbox, as its guest gets it. Nothing in it is secret, and nothing but agent_id is of the caller's making. */
+/** The identity of a sandbox for its guest. It has no secrets, and only agent_id is chosen by the caller. */
 import { createHash } from "node:crypto";
 import type { SandboxRow } from "./table.ts";
 
 const MAX_HOSTNAME_CHARACTERS = 63;
-/** Resolvers take these for an address (inet_aton): decimal, octal, hexadecimal. */
+/** Resolvers parse these as an address (inet_aton): decimal, octal, hexadecimal. */
 const ADDRESS = /^(\d+|0x[0-9a-f]*)$/;
 const LETTERS = "agent-";
 
@@ -24,7 +24,7 @@ export function identityOf(row: SandboxRow, roomId: string) {
   };
 }
 
-/** A label that no resolver takes for an address. */
+/** A label that no resolver parses as an address. */
 export function hostnameOf(agentId: string): string {
   const label = agentId.replaceAll(/[^A-Za-z0-9-]/g, "-").toLowerCase();
   const named = ADDRESS.test(label) ? `${LETTERS}${label}` : label;

@@ -65,7 +65,7 @@ export {
 } from "./store.ts";
 export type { SandboxRow } from "./table.ts";
 
-/** On its way to run, or running. */
+/** Running, or in transition to it. */
 const RUNNING: readonly SandboxState[] = ["creating", "starting", "running", "resuming"];
 
 export interface Sandboxes {
@@ -77,13 +77,13 @@ export interface Sandboxes {
    * woken them yet.
    */
   recover(answering: Promise<unknown>): Promise<void>;
-  /** A message is in the inbox of the sandbox's agent. */
+  /** Called when a message is in the inbox of the sandbox's agent. */
   messageCame(sandboxId: string): void;
   /** Resolves once the sandboxes saved at the host's shutdown have resumed or failed to, or after a time limit. Call after `recover`. */
   returned(): Promise<void>;
-  /** How many of them are still waited for. */
+  /** Number of them still to be awaited. */
   awaited(): number;
-  /** Resumes no more of them: the daemon is about to stop. */
+  /** Stops the resuming: the daemon is about to stop. */
   endReturn(): void;
   /**
    * Saves all sandboxes that have a guest, because the host is shut down; `spaceBytes`: bytes that may be added to the disk. No calls may
@@ -94,10 +94,10 @@ export interface Sandboxes {
   reconcile(): Promise<void>;
   /** Destroys all sandboxes of a room; returns their agents. */
   destroyAll(roomUid: RoomUid): Promise<string[]>;
-  /** The same, because the room goes to another host; their snapshots stay. */
+  /** Like `destroyAll`, because the room moves to another host; keeps their snapshots. */
   evacuate(roomUid: RoomUid): Promise<string[]>;
   forgetSnapshots(roomUid: RoomUid): Promise<void>;
-  /** How they go along with a room to another host. */
+  /** Transfer of sandboxes with a room to another host. */
   moves: SandboxesMove;
   /** Ends an organization's sandboxes except those in standby, without a call. */
   endRunning(orgId: OrgId, cause: ExitCause): Promise<void>;
@@ -106,7 +106,7 @@ export interface Sandboxes {
   going(roomUid: RoomUid): Going;
   /** Capacity for further guests, and the host memory of existing ones. */
   capacity(): { memory_mib_free: number; memory_mib_resident: number; guest_cids_used: number };
-  /** Whether further guests of these sizes find memory. */
+  /** Whether there is memory for further guests of these sizes. */
   hasMemoryFor(memoryMib: readonly number[]): boolean;
   whenNobodyStarts: Supervisors["whenNobodyStarts"];
   /** Current resource use of sandboxes. */
@@ -116,11 +116,11 @@ export interface Sandboxes {
   recordOf: Supervisors["recordOf"];
   /** Rooms that have guests, and the virtiofsd processes that serve the drive to each. */
   shares: Pick<Supervisors, "guestRooms" | "sharesOf">;
-  /** There is space on the disk: guests that stood still for want of it go on. */
+  /** Disk space is available: resumes guests that stalled because the disk was full. */
   unstall(): void;
   /** Truncates oversized logs of guests' processes: a guest can cause much output. */
   boundLogs(): void;
-  /** How they branch with their room. */
+  /** Branching of sandboxes with their room. */
   branch: SandboxesBranch;
   /** Disk space of an organization's snapshots. */
   snapshotBytes(orgId: OrgId): number;

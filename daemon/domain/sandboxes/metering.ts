@@ -4,7 +4,7 @@ import type { Queries } from "../../db/client.ts";
 import type { Consumer, Meter } from "../orgs/index.ts";
 import type { SandboxRow } from "./table.ts";
 
-/** Within a transaction: the sandbox, so far as in `row`, has this state. */
+/** Within a transaction: meters the change from the state in `row` to `state`. */
 export function meterState(meter: Meter, queries: Queries, row: SandboxRow, state: SandboxState): void {
   const { sandbox_id, vcpu_count, memory_mib } = row;
   if (state === "running") meter.opens(queries, sandbox_id, placeOf(row), { vcpu_count, memory_mib, drive_bytes: 0 });

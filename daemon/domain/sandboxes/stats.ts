@@ -12,7 +12,7 @@ import { monotonicMs } from "../../core/clock.ts";
 import { Histogram } from "../../core/histogram.ts";
 import type { SandboxRow } from "./table.ts";
 
-/** A warm machine takes tenths of a second; a cold boot without KVM a minute. */
+/** A start from a pooled machine takes tenths of a second; a cold boot without KVM a minute. */
 const BOUNDS_SECONDS = [0.1, 0.25, 0.5, 1, 1.5, 2, 3, 5, 10, 20, 30, 60, 120];
 const RESTED = ["paused", "hibernated"] as const;
 const RESUME_REASONS = ["resume", ...WAKE_REASONS] as const;
@@ -27,23 +27,23 @@ const FAILING_MS = 10 * 60_000;
 export type ResumeReason = "resume" | WakeReason;
 
 export class SandboxStats {
-  /** From the call until its guest was on disk, in seconds. */
+  /** Seconds from the call until the guest was on disk. */
   readonly hibernated = new Histogram(BOUNDS_SECONDS);
-  /** From the call or wake event until it was running again, in seconds, by its former state. */
+  /** Seconds from the call or wake event until the sandbox was running again, by its former state. */
   readonly resumed: Record<(typeof RESTED)[number], Histogram> = eachOf(RESTED, () => new Histogram(BOUNDS_SECONDS));
   readonly resumes: Record<ResumeReason, number> = eachOf(RESUME_REASONS, () => 0);
-  /** Since when each that is being saved is. */
+  /** Start time of each hibernation in progress. */
   readonly #saving = new Map<string, number>();
-  /** From the call until it was running, in seconds. */
+  /** Seconds from the call until the sandbox was running. */
   readonly started: Record<StartMode, Histogram> = eachOf(START_MODES, () => new Histogram(BOUNDS_SECONDS));
   readonly ended: Record<ExitCause, number> = eachOf(EXIT_CAUSES, () => 0);
-  /** Sandboxes that were never running. */
+  /** Number of sandboxes that never ran. */
   notStarted = 0;
-  /** How many of the last starts failed for reasons of the host, and when the last of them did. */
+  /** Number of consecutive starts that failed for reasons of the host, and the time of the last failure. */
   #failedInARow = 0;
   #failedAt = Number.NEGATIVE_INFINITY;
 
-  /** Whether sandboxes do not start here lately. */
+  /** Whether sandboxes currently fail to start on this host. */
   get areFailing(): boolean {
     return this.#failedInARow >= MANY_FAILED && monotonicMs() - this.#failedAt < FAILING_MS;
   }

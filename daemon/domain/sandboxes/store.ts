@@ -88,9 +88,9 @@ export function listSandboxes(
   queries: Queries,
   filter: {
     org_id: OrgId;
-    /** Only of these rooms; null for all of the organization. */
+    /** Restricts the list to these rooms; null for all of the organization. */
     room_uids: readonly SandboxRow["room_uid"][] | null;
-    /** Only this agent's; null for all. */
+    /** Restricts the list to this agent; null for all. */
     agent_id: string | null;
     state?: SandboxState | undefined;
     label?: string | undefined;
@@ -178,7 +178,7 @@ export function wokenByMessages(queries: Queries): string[] {
     .map((row) => row.sandbox_id);
 }
 
-/** Whether a message that wakes the sandbox is in its agent's inbox; if `since` is given, a message of that time or later. */
+/** Whether a message that wakes the sandbox is in its agent's inbox; `since` restricts this to messages of that time or later. */
 export function isCalled(
   queries: Queries,
   {
@@ -241,12 +241,12 @@ const statesCounted = preparedBy((queries) => {
     .prepare();
 });
 
-/** Neither failed nor destroyed, in the words of the index. */
+/** Neither failed nor destroyed; same text as the condition of the partial index. */
 const isLive = sql`${sandboxes.state} NOT IN ('failed', 'destroyed')`;
 /** Hibernated sandboxes that the daemon does not resume automatically; it resumes the others without another quota check. */
 const rests = sql<number>`(${sandboxes.state} = 'hibernated' AND ${notInArray(sandboxes.status_reason, [...RESUMED_REASONS])})`;
 
-/** Use of an organization without sandboxes. */
+/** Quota use of an organization without sandboxes. */
 export const NO_SANDBOXES = { sandboxes: 0, memory_mib: 0, disk_gib: 0, hibernated_rooms: 0 };
 
 /**
@@ -264,7 +264,7 @@ export function heldInRoom(queries: Queries, roomUid: SandboxRow["room_uid"]): t
   return held;
 }
 
-/** The same of all organizations that have sandboxes. */
+/** Quota use of all organizations that have sandboxes. */
 export const sandboxesByOrg = (queries: Queries): Map<OrgId, typeof NO_SANDBOXES> => heldSandboxes(queries, undefined);
 
 function heldSandboxes(queries: Queries, which: SQL | undefined): Map<OrgId, typeof NO_SANDBOXES> {
@@ -312,10 +312,10 @@ export function countedWith(
   return { rooms: isNew && others.held === 0 ? 0 : 1, sandboxes: others.held + 1, memory_mib };
 }
 
-/** It has a CID, in the words of the index. */
+/** The sandbox has a CID; same text as the condition of the partial index. */
 const isHeld = sql`${sandboxes.cid_held} = 1`;
 
-/** How many CIDs an organization's sandboxes have. */
+/** Number of CIDs of an organization's sandboxes. */
 export function orgCids(queries: Queries, orgId: OrgId): number {
   const held = and(eq(sandboxes.org_id, orgId), isHeld);
   return queries.select({ held: count() }).from(sandboxes).where(held).get()?.held ?? 0;
@@ -335,7 +335,7 @@ export function heldCids(queries: Queries): Set<number> {
   return new Set(rows.map((row) => row.cid));
 }
 
-/** The CIDs after `wanted`, going round, that no sandbox holds. */
+/** The CIDs after `wanted`, with wrap-around, that no sandbox holds. */
 export function* unheldCids(queries: Queries, wanted: number): Iterable<number> {
   const held = heldCids(queries);
   for (let step = 1; step <= GUEST_CIDS; step++) {

@@ -44,7 +44,7 @@ export const sandboxes = sqliteTable("sandboxes", {
   drive_fault: text(),
   created_by_type: text().notNull(),
   created_by_id: text().notNull(),
-  /** Of which snapshot it is, or which was taken of it last. */
+  /** The sandbox's source snapshot, or the last one taken of it. */
   snapshot_id: text().$type<SnapshotId>(),
 });
 

@@ -63,7 +63,7 @@ function showsPicture(input: Input): boolean {
   return isPicture(input) || (input.screenshot ?? input.action !== "cursor_position");
 }
 
-/** Whether it is nothing but a picture. */
+/** Whether the action only takes a picture. */
 function isPicture({ action }: Input): boolean {
   return action === "screenshot" || action === "zoom";
 }
@@ -73,7 +73,7 @@ function requireOnScreen({ coordinate, start_coordinate, region }: Input, { widt
   const places: [string, Point | undefined, number][] = [
     ["coordinate", coordinate && [coordinate[0] ?? 0, coordinate[1] ?? 0], 0],
     ["start_coordinate", start_coordinate && [start_coordinate[0] ?? 0, start_coordinate[1] ?? 0], 0],
-    // Its end is the first pixel that it does not have.
+    // The end of a region is exclusive.
     ["region", region && [region[2] ?? 0, region[3] ?? 0], 1],
   ];
   for (const [field, place, beyond] of places) {

@@ -15,18 +15,18 @@ import { RfbClient } from "./rfb/client.ts";
 import { type Allowances, freshAllowances } from "./rfb/limits.ts";
 
 const UNUSED_MS = 60_000;
-/** Actions that may wait for their turn at one screen. */
+/** Maximum of actions that wait for their turn at one screen. */
 const MAX_WAITING = 16;
 
 interface Entry {
   org_id: string;
   client: Promise<RfbClient>;
-  /** The same, once it is open. */
+  /** The client once it is connected. */
   opened: RfbClient | null;
   users: number;
   usedAt: number;
   timer?: Timer;
-  /** Actions are done one after the other. */
+  /** Actions are executed one at a time. */
   turn: Promise<unknown>;
   waiting: number;
 }
@@ -36,7 +36,7 @@ export class Connections {
   readonly #unusedMs: number;
   readonly #entries = new Map<string, Entry>();
   readonly #memory: FrameMemory;
-  /** By sandbox, while it runs: a new connection is no new allowance. */
+  /** By sandbox, while it runs: a new connection does not reset its allowance. */
   readonly #allowances = new Map<string, Allowances>();
 
   constructor({ sandboxes, unusedMs = UNUSED_MS, frameBytes }: ScreenDeps) {
@@ -66,12 +66,12 @@ export class Connections {
     });
   }
 
-  /** The same, after all that were called before. */
+  /** Like `use`, but after all previous calls have finished. */
   useAlone<T>(target: ScreenTarget, signal: AbortSignal, work: (client: RfbClient) => Promise<T>): Promise<T> {
     return this.use(target, signal, async (client) => {
       const entry = this.#entries.get(target.row.sandbox_id);
       if (!entry) return await work(client);
-      // One of them is not waiting: it is its turn.
+      // The current action is counted too.
       if (entry.waiting > MAX_WAITING) {
         throw new ServiceError("insufficient_capacity", { detail: `${MAX_WAITING} actions wait for this screen.` });
       }

@@ -8,7 +8,7 @@ import type { Log } from "../../core/log.ts";
 import type { Database } from "../../db/transact.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
 
-/** The sandbox that a call is about. */
+/** The target sandbox of a call. */
 export interface ScreenTarget {
   room: RoomTarget;
   row: {
@@ -19,7 +19,7 @@ export interface ScreenTarget {
     status_reason: string;
     status_message: string;
   };
-  /** By a session, which only looks. */
+  /** Whether the access only observes, as a web session's: it neither wakes the sandbox nor counts as use. */
   isLookedAt: boolean;
 }
 
@@ -34,9 +34,9 @@ export interface SandboxAccess {
    * room_destroying, disk_full, guest_unreachable.
    */
   withLink<T>(target: ScreenTarget, work: (link: GuestLink) => Promise<T>): Promise<T>;
-  /** Resolves with its state once the sandbox is not running any more; never when `signal` comes first. */
+  /** Resolves with the sandbox's state once it is not running any more; never settles if `signal` aborts first. */
   stopped(sandboxId: string, signal: AbortSignal): Promise<string>;
-  /** The sandbox is in use until `work` is done, and not idle. */
+  /** Marks the sandbox as in use, and not idle, until `work` is done. */
   use<T>(sandboxId: string, work: () => Promise<T>): Promise<T>;
 }
 
@@ -46,14 +46,16 @@ export interface ScreenDeps {
   database: Database;
   log: Log;
   paths: Pick<Paths, "recordings">;
-  /** An organization's rooms that are not destroyed. */
+  /** An organization's live rooms. */
   roomsOf(orgId: OrgId): readonly RoomUid[];
-  /** Whether the disk has space for more. */
+  /** Whether the disk has space for further recordings. */
   hasSpace(): boolean;
   sandboxes: SandboxAccess;
-  /** A machine that makes films, for as long as `work` takes; organizations take turns. Throws template_not_found, insufficient_capacity. */
+  /**
+   * A machine that encodes films, for the duration of `work`; organizations take turns. Throws template_not_found, insufficient_capacity.
+   */
   withFilmGuest<T>(orgId: OrgId, work: (link: GuestLink) => Promise<T>): Promise<T>;
-  /** Whether a key that was good is so still. */
+  /** Whether a previously valid key is still valid. */
   isCurrentKey(keyId: KeyId): boolean;
   /** Calls `cut` when the key or session becomes invalid; the returned function unsubscribes. */
   hold(held: KeyId | HeldSession, cut: () => void): () => void;

@@ -1,14 +1,14 @@
-/** Memory of the frames of all open screens, and of those of one organization; a full memory is shared equally. */
+/** Memory of the frames of all open screens, and of each organization's; when the memory is full, it is shared equally. */
 import { ConcurrencyLimit } from "../../core/concurrency/concurrency-limit.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
-/** Of screens of 1280x800 there are 128 in this; the largest that may be is an eighth of it. */
+/** Enough for 128 screens of 1280x800; the largest permitted screen takes an eighth of it. */
 const MAX_BYTES = 512 * 1024 * 1024;
 const ALL = "all";
 
-/** Frees one unused frame: of an organization, or for null of any. False if there are no unused frames. */
+/** Frees one unused frame of an organization, or for null of all organizations. False if there are no unused frames. */
 type MakeRoom = (orgId: string | null) => boolean;
-/** Ends the organization's newest screen, even one in use. False when there is none. */
+/** Closes the organization's newest screen, even one in use. False if there is none. */
 type CutNewest = (orgId: string) => boolean;
 
 export class FrameMemory {
@@ -52,7 +52,7 @@ export class FrameMemory {
     }
   }
 
-  /** At an organization's own end none of the others' has to go. */
+  /** At an organization's own limit, `makeRoom` evicts only that organization's frames. */
   #take(take: () => () => void, makeRoom: () => boolean): () => void {
     for (;;) {
       try {
@@ -63,7 +63,7 @@ export class FrameMemory {
     }
   }
 
-  /** Ends the newest screen of the largest holder, unless the caller would hold as much. */
+  /** Closes the newest screen of the largest holder, unless the caller would then hold as much. */
   #share(wouldHave: number): boolean {
     const [biggest, has] = [...this.#held].reduce((most, each) => (each[1] > most[1] ? each : most), ["", 0]);
     return has > wouldHave && this.#cutNewest(biggest);

@@ -3,7 +3,7 @@
  * character is a key too (its keysym derives from its code point), so typing needs no keyboard layout.
  */
 
-/** Keys that have a name, by it in lower case. Values are those of X11's keysymdef.h. */
+/** Named keys, by name in lower case. Values are those of X11's keysymdef.h. */
 const NAMED: ReadonlyMap<string, number> = new Map(
   Object.entries({
     ...{ backspace: 0xff08, tab: 0xff09, linefeed: 0xff0a, clear: 0xff0b, return: 0xff0d, enter: 0xff0d },
@@ -53,7 +53,7 @@ const SHIFT = 0xffe1;
 export const MAX_CHORDS = 64;
 export const MAX_CHORD_KEYS = 8;
 
-/** The key that types a character; null for control characters, which no key types. */
+/** The keysym of a character; null for control characters other than newline and tab. */
 export function keysymOf(character: string): number | null {
   const point = character.codePointAt(0) ?? 0;
   if (character === "\n" || character === "\r") return RETURN;
@@ -62,10 +62,10 @@ export function keysymOf(character: string): number | null {
   return point < 0x100 ? point : UNICODE + point;
 }
 
-/** Keys that are pressed together, in the order in which they go down. */
+/** Keys that are pressed together, in the order of pressing. */
 export type Chord = readonly number[];
 
-/** A capital is typed with shift, as a person does: Xvnc would put on Caps Lock for it, and leave it on. */
+/** Types a capital with shift, as a person does: otherwise Xvnc would enable Caps Lock and leave it on. */
 function chordOf(character: string): Chord | null {
   const key = keysymOf(character);
   if (key === null) return null;
@@ -85,7 +85,7 @@ export function chordsOfText(text: string): { chords: Chord[] } | { bad: string 
   return { chords };
 }
 
-/** `ctrl+shift+t`, or several of these after one another with spaces between. */
+/** Parses `ctrl+shift+t`, or several chords separated by spaces. */
 export function chordsOf(text: string): { chords: Chord[] } | { bad: string } {
   const words = text === " " ? ["space"] : text.split(/\s+/).filter((word) => word !== "");
   if (words.length === 0 || words.length > MAX_CHORDS) return { bad: text };
@@ -103,7 +103,7 @@ export function chordsOf(text: string): { chords: Chord[] } | { bad: string } {
   return { chords };
 }
 
-/** The plus key itself may be the last. */
+/** The plus key itself may be the last name. */
 function namesIn(word: string): string[] {
   if (word === "+") return ["+"];
   return word.endsWith("++") ? [...word.slice(0, -2).split("+"), "+"] : word.split("+");

@@ -74,7 +74,7 @@ function pressAll(client: RfbClient, chords: readonly Chord[]): void {
   }
 }
 
-/** While all keys that are named are down. */
+/** Executes `work` while all of the given keys are pressed. */
 async function holding(client: RfbClient, names: string | undefined, work: () => Promise<void> | void): Promise<void> {
   const keys = names === undefined ? [] : readable(chordsOf(names)).flat();
   for (const key of keys) client.key(key, true);

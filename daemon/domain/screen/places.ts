@@ -6,7 +6,7 @@ export type Point = readonly [x: number, y: number];
 
 export class Scale {
   readonly #screen: { width: number; height: number };
-  /** Of the picture that the caller sees. */
+  /** Size of the picture that the caller receives. */
   readonly width: number;
   readonly height: number;
 
@@ -24,7 +24,7 @@ export class Scale {
     };
   }
 
-  /** The picture's pixel that shows most of a pixel of the screen. */
+  /** The picture's pixel that covers most of a screen pixel. */
   shown([x, y]: Point): [number, number] {
     const at = (real: number, of: number, shown: number) =>
       Math.min(shown - 1, Math.floor(((real + 0.5) * shown) / of));

@@ -62,7 +62,7 @@ export function makeView(deps: ScreenDeps, tickets: Tickets<ScreenGoal>, viewers
       const leave = viewers.enter(target);
       try {
         const viewer = new Viewer(await connect(deps, call, { ...target, isLookedAt: !drives }), drives);
-        // Watched over from now on, whatever becomes of its record.
+        // Watches the viewer from now on, even if its record fails.
         viewers.keep(call, target.row.sandbox_id, viewer, { drives, leave });
         if (drives)
           await viewers.recordBegun(call).catch((error: unknown) => {

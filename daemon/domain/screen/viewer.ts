@@ -19,7 +19,7 @@ const MESSAGES_PER_SECOND = 2048;
 const MESSAGES_AT_ONCE = 8192;
 
 export interface ViewEnd {
-  /** `left`, or why it was closed. */
+  /** `left`, or the reason of the close. */
   reason: "left" | ScreenClose;
   bytes_out: number;
   bytes_in: number;
@@ -52,7 +52,7 @@ export class Viewer implements DuplexSession {
 
   start(client: Peer): void {
     this.#client = client;
-    // It may have ended while it was being opened.
+    // The session may have ended during the opening of the connection.
     if (this.#close) client.close(...this.#close);
     else void this.#show(client);
   }
@@ -105,7 +105,7 @@ export class Viewer implements DuplexSession {
     }
   }
 
-  /** Whether it was not over before. */
+  /** Ends the session; returns false if it was already over. */
   #settle(reason: ViewEnd["reason"]): boolean {
     if (this.#isOver) return false;
     this.#isOver = true;

@@ -13,11 +13,11 @@ import { isOutdated, type Templates } from "../templates/registry.ts";
 
 const WARN_DISK_FREE_BYTES = 4 * 1024 ** 3;
 const FAIL_DISK_FREE_BYTES = 512 * 1024 ** 2;
-/** A guest takes some 16 names and 8 KiB of runtime_dir. */
+/** A guest takes about 16 names and 8 KiB of runtime_dir. */
 const WARN_RUNTIME_FREE = { bytes: 4 * 1024 ** 2, names: 1000 } as const;
 const FAIL_RUNTIME_FREE = { bytes: 64 * 1024, names: 32 } as const;
 const LEAST_QEMU = 8.2;
-/** systemd-ssh-generator(8) has sshd listen there on hosts that are virtual machines. */
+/** On hosts that are virtual machines, systemd-ssh-generator(8) makes sshd listen on this port. */
 const SSH_PORT = 22;
 
 /** Findings about the host at the daemon's start. */
@@ -33,7 +33,7 @@ export interface HostFindings {
   confinement: Pick<Confinement, "kind" | "reason">;
   /** Required features of kernel and runtime that do not work, one sentence each. */
   runtime: readonly string[];
-  /** Why the SSH gateway is not opened; null when its library is as it has to be. */
+  /** Reason for keeping the SSH gateway closed; null if its library is as required. */
   ssh: string | null;
   drive_quota: QuotaFindings;
   web: WebFindings | null;
@@ -43,14 +43,14 @@ export interface HostFindings {
 export interface WebFindings {
   /** As clients reach the service. */
   url: string;
-  /** Whether passwords and cookies go there unread by others. */
+  /** Whether passwords and cookies are protected from eavesdropping on the way to this URL. */
   is_trustworthy: boolean;
-  /** Whether the service itself speaks TLS, and can be reached from other hosts. */
+  /** Whether the service itself terminates TLS, and is reachable from other hosts. */
   has_tls: boolean;
   is_local: boolean;
   /** Whether proxies are trusted for the client's address. */
   has_proxies: boolean;
-  /** Below it exposed ports have hosts; null without one. */
+  /** Domain of the hosts of exposed ports; null without one. */
   ports_domain: string | null;
 }
 
@@ -91,7 +91,7 @@ type Check = Required<HealthCheck> & { id: CheckId };
 export interface PasskeyFindings {
   /** The relying party name for which passkeys are valid; null if the service's URL has none. */
   rp_id: string | null;
-  /** Passkeys that were made at other names. */
+  /** Passkeys made for other host names. */
   elsewhere: readonly { rp_id: string; passkeys: number }[];
 }
 
@@ -103,7 +103,7 @@ export interface AnchorFindings {
 
 /** This host's clock compared with that of the shared database; null if there is no shared database. */
 export interface ClockFindings {
-  /** By how much it is ahead, at least; negative: behind; null: that is not known. */
+  /** Minimum by which the clock is ahead; negative: behind; null: unknown. */
   ahead_ms: number | null;
 }
 
@@ -111,28 +111,28 @@ export interface ClockFindings {
 export interface MembershipFindings {
   /** Null: that is not known. */
   is_member: boolean | null;
-  /** Whether it has read the directory since it started. */
+  /** Whether the host has read the directory since its start. */
   has_followed: boolean;
 }
 
 /** The shared database; null for a standalone host. */
 export interface DirectoryFindings {
-  /** How many servers the configuration names. */
+  /** Number of servers in the configuration. */
   servers: number;
-  /** Null: they were not read yet. */
+  /** Null: not read yet. */
   settings: { fsync: boolean; full_page_writes: boolean; synchronous_standby_names: string } | null;
-  /** Rows that the tables of this host refuse: how many, and the names of some if the caller may read them. */
+  /** Rows that this host's tables reject: their number, and names of a few if the caller may read them. */
   unfit: { rows: number; named: readonly string[] };
 }
 
-/** Threads that read and compute for the event loop. */
+/** Threads that read and compute on behalf of the event loop. */
 export interface ThreadFindings {
   readers: {
-    /** Whether they have ended so often that reads run on the event loop. */
+    /** Whether the threads have exited so often that reads run on the event loop. */
     is_degraded: boolean;
   };
   aside: {
-    /** Whether it has ended three times within a minute. */
+    /** Whether the thread has exited three times within a minute. */
     is_degraded: boolean;
   };
 }
@@ -141,7 +141,7 @@ export interface ThreadFindings {
 export interface SandboxFindings {
   /** Agents of quarantined sandboxes. */
   quarantined: readonly string[];
-  /** How many are still to be resumed after the host was shut down. */
+  /** Number of sandboxes that are still to be resumed after the host's shutdown. */
   awaited: number;
   /** Effect of a host shutdown; null if it saves no sandboxes (hibernate.on_shutdown). */
   shutdown: ShutdownFindings | null;
@@ -295,7 +295,7 @@ function qemuCheck({ qemu_version }: HostFindings): Check {
   return ok("qemu", `QEMU is ${qemu_version}.`);
 }
 
-/** A guest of the kernel's vsock is not bound by its egress list there. */
+/** On these ports, a guest with kernel vsock is not restricted by its egress list. */
 function listenersCheck({ vsock_listeners: found }: HostFindings): Check {
   if (found === null) return ok("vsock_listeners", "Sandboxes reach no vsock port of this host.");
   if ("unknown" in found) {
@@ -370,7 +370,7 @@ function asideCheck(threads: ThreadFindings | null): Check {
   );
 }
 
-/** Measured drives keep honest guests to their quota; root in one can take space faster than it is measured. */
+/** Measurement keeps well-behaved guests to the quota; root in a guest can take space faster than it is measured. */
 function quotaCheck({ drive_quota: { kind, reason } }: HostFindings): Check {
   if (kind === "project_quota") return ok("drive_quota", reason);
   return warn(
@@ -459,7 +459,7 @@ function auditCheck(anchors: AnchorFindings | null): Check {
   );
 }
 
-/** A code by which an application signs in is good for a minute, and may be taken at another host than it was made at. */
+/** An application's authorization code is valid for a minute, and may be redeemed at a host other than its issuer. */
 const WARN_CLOCK_MS = 5000;
 
 function clockCheck(clock: ClockFindings | null): Check {
@@ -603,7 +603,7 @@ function runtimeCheck(paths: Paths): Check {
   const place = nearest(paths.runtime);
   const { bavail, bsize, files, ffree } = statfsSync(place);
   const bytes = bavail * bsize;
-  // Some file systems do not count them.
+  // Some file systems do not count inodes.
   const names = files === 0 ? Number.POSITIVE_INFINITY : ffree;
   const said = files === 0 ? "" : ` and ${names} names`;
   const message = `${(bytes / 1024 ** 2).toFixed(1)} MiB${said} are free in ${place}.`;
@@ -615,7 +615,7 @@ function runtimeCheck(paths: Paths): Check {
   return isBelow(WARN_RUNTIME_FREE) ? warn("runtime_dir", message, remedy) : ok("runtime_dir", message);
 }
 
-/** The directory, or the one above it that is there. */
+/** The directory, or its nearest existing parent. */
 function nearest(place: string): string {
   return existsSync(place) ? place : nearest(dirname(place));
 }

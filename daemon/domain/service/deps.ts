@@ -46,7 +46,7 @@ export interface Figures extends ReturnType<Sandboxes["figures"]> {
 
 export interface ServiceDeps {
   loop: LoopFigures;
-  /** This one, and the others that are one service with it. */
+  /** This host and the other hosts of the service. */
   hosts(): OutputOf<typeof hostList>["items"];
   /** The state of each of them, known without requesting their capacity. */
   hostStates(): OutputOf<typeof hostList>["items"][number]["state"][];
@@ -72,13 +72,13 @@ export interface ServiceDeps {
   findRoom: FindRoom;
   /** Undefined if the organization has no such room. */
   roomUidOf(orgId: OrgId, roomId: string): RoomUid | undefined;
-  /** How each kind of thing is found by its id. */
+  /** Lookups of each kind of resource by its id. */
   lookups: Lookups;
   /** Figures of this host, of all organizations; counters start with the daemon. */
   figures(): Figures;
   requests: Pick<RequestCounts, "all" | "problems">;
   limits: { memory_mib: number; vcpus: number };
-  /** Of a key, of a sandbox's own calls, and of clients of its ports. */
+  /** Rate limits of a key, of a sandbox's own calls, and of clients of its ports. */
   rates: Record<"keys" | "guests" | "ports", { perSecond: number; burst: number }>;
   plans: Plans;
   prices: Prices;
@@ -95,6 +95,6 @@ export interface ServiceDeps {
   messageKeptBytes: number;
   egressDefault: "public" | "none";
   terminalDetachedSeconds: number;
-  /** The address of the SSH gateway for clients; null while it is closed. */
+  /** Address of the SSH gateway for clients; null while it is closed. */
   ssh(): OutputOf<typeof configGet>["ssh"];
 }

@@ -19,11 +19,11 @@ export function exampleOf(schema: Schema, name: string, parent = ""): unknown {
   if (told !== undefined) return told;
   if (Array.isArray(words)) return words[0];
   if (Array.isArray(examples)) return examples[0];
-  // Of "something or null" the something.
+  // For a nullable type, the example of its non-null part.
   if (Array.isArray(anyOf)) return exampleOf(anyOf[0] as Schema, name, parent);
   if (type === "object") return objectOf(schema, name);
   if (type === "array") return arrayOf(schema, name, parent);
-  // Then the document has no example that its schema takes, which the tests find.
+  // The document then lacks a valid example, which the tests detect.
   return undefined;
 }
 
@@ -60,7 +60,7 @@ function fits({ type, anyOf, enum: words }: Schema, value: unknown): boolean {
   return type === undefined || type === own || (type === "integer" && own === "number");
 }
 
-/** One for each code, by its name. */
+/** One example per code, by name. */
 export function problemExamples(): Record<string, { summary: string; value: Problem }> {
   const codes = Object.keys(ERRORS) as ErrorCode[];
   return Object.fromEntries(codes.map((code) => [code, { summary: ERRORS[code].title, value: problemOf(code) }]));

@@ -14,7 +14,7 @@ export function family(name: string, type: "gauge" | "counter" | "histogram", he
 
 export const alone = (value: number): Sample[] => [["", {}, value]];
 
-/** One sample for each word, which is the label's value. */
+/** One sample per word; the word is the label's value. */
 export function each(label: string, values: Iterable<readonly [word: string, value: number]>): Sample[] {
   return [...values].map(([word, value]) => ["", { [label]: word }, value]);
 }

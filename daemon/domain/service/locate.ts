@@ -24,19 +24,19 @@ interface Room {
   room_uid: string;
 }
 
-/** How each kind of thing is found; undefined and null: there is none that this organization, or this caller, has. */
+/** Lookups of each kind of resource; undefined and null: the organization, or the caller, has none. */
 export interface Lookups {
-  /** By its name, as far as the caller sees it. */
+  /** By its name, if the caller may see it. */
   room(caller: Caller, roomId: string): Room | undefined;
   roomOf(caller: Caller, roomUid: string): Room | undefined;
-  /** The rooms that the caller is bound to; null: to none. */
+  /** Rooms to which the caller is bound; null: not bound. */
   roomsOf(caller: Caller): string[] | null;
   sandbox(caller: Caller, sandboxId: string): InRoom | undefined;
   snapshot(caller: Caller, snapshotId: string): InRoom | undefined;
   checkpoint(caller: Caller, checkpointId: string): Pick<InRoom, "room_uid"> | undefined;
   isAgent(roomUid: string, agentId: string): boolean;
   isBarrier(roomUid: string, barrierId: string): boolean;
-  /** `parties` are the agents that see it. */
+  /** `parties` are the agents that can see the message. */
   message(caller: Caller, messageId: string): { room_uid: string; parties: readonly string[] } | undefined;
   port(caller: Caller, label: string): InRoom | undefined;
   isKey(caller: Caller, keyId: string): boolean;

@@ -48,7 +48,7 @@ export function makeMetrics(deps: ServiceDeps): Bound {
       const families: string[] = [];
       for (const part of parts) {
         families.push(...part());
-        // With many sandboxes some of them take milliseconds.
+        // With many sandboxes a part may take milliseconds.
         await pieces.turn();
       }
       return { outcome: "ok", text: { type: TYPE, text: families.join("") } };

@@ -78,7 +78,7 @@ interface Document extends Json {
 /** The document as served: parts common to several places are defined once, under their name. */
 export const openapiDocument = (version: string): Json => wholly(openapiSteps(version));
 
-/** The same, an operation in each step. */
+/** The same, one operation per step. */
 function* openapiSteps(version: string): Steps<Json> {
   const schemas: Json = {};
   const responses: Json = {};
@@ -204,7 +204,7 @@ interface OpenApiResponse {
   content?: Json;
 }
 
-/** By its status: successes, of which some have a problem's status, and problems. */
+/** Responses by status: successes, including those with a problem's status, and problems. */
 function responsesOf(operation: Operation): Record<string, OpenApiResponse> {
   const successes = successesOf(operation);
   const problems = codesOf(operation);
@@ -281,7 +281,7 @@ const PING = named("PingEvent", {
   },
 });
 
-/** A list as lines has one for each item. */
+/** A list sent as lines has one line per item. */
 function lineOf({ schema, example }: Media): Media {
   const { items } = schema.properties as { items: { items: Json } };
   return { schema: items.items, example: (example as { items: unknown[] }).items[0] };
@@ -363,7 +363,7 @@ function everywhere(operation: Operation): ErrorCode[] {
   return codes;
 }
 
-/** To a session of the web. */
+/** Errors returned only to web sessions. */
 function ofSessions({ access, ofAccount, watched, wantsProof }: Operation): ErrorCode[] {
   if (access === "open") return [];
   const reads: readonly string[] = ["key", "account", ...READ_SCOPES];

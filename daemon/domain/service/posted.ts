@@ -12,7 +12,7 @@ const HEADERS: readonly (readonly [name: string, description: string])[] = [
   ],
 ];
 
-/** Of the document's `webhooks`, by name. */
+/** The document's `webhooks`, by name. */
 export function postedEvents(): Json {
   const post = {
     operationId: "webhook_event",

@@ -10,7 +10,7 @@ export function requestSchema(schema: object): Json {
   return shown(schema, []) as Json;
 }
 
-/** An answer may get further fields, which clients ignore. */
+/** Responses may get further fields, which clients ignore. */
 export function answerSchema(schema: object): Json {
   return shown(schema, ["additionalProperties"]) as Json;
 }
@@ -25,7 +25,7 @@ function shown(value: unknown, without: readonly string[]): unknown {
   return nameOf(value) === null ? schema : { ...schema, [NAME]: nameOf(value) };
 }
 
-/** "Something or null" as a list of types, unless the something has a name or several forms. */
+/** Converts a nullable schema to a list of types, unless its non-null part has a name or several forms. */
 function orNull(schema: Json): Json {
   const { anyOf, ...others } = schema;
   if (!Array.isArray(anyOf) || anyOf.length !== 2 || anyOf[1].type !== "null") return schema;

@@ -509,7 +509,7 @@ const NEW_KEY = {
   created_at: LOOKED,
   last_used_at: null,
 };
-/** As it was made, with one entry. */
+/** State after creation, with one entry. */
 const FIRST_EGRESS = { allowlist: ["packages.example.com:443"], revision: 1 };
 const ENDED_MADE = { webhooks: 0, ports: 1, ssh_keys: 1, applications: 0 };
 const DONE = { finished_at: at("12:01:41.903"), duration_ms: 41_903, stdin_open: false };

@@ -9,9 +9,9 @@ export const TOKEN_PREFIX = "sat_";
 
 export interface Credential {
   kind: "public_key" | "api_key" | "ssh_access";
-  /** The id of the key or the access. */
+  /** Id of the key or the access. */
   id: string;
-  /** The one sandbox that it opens; null for all that its caller sees. */
+  /** The only sandbox that it opens; null: all that its caller can see. */
   sandbox_id: string | null;
   caller: Caller;
   /** Whether it is good still. */
@@ -37,7 +37,7 @@ export function byPassword(deps: SshDeps, password: string): Credential {
   return { kind: "ssh_access", id, sandbox_id, caller, isCurrent };
 }
 
-/** One for each organization that has the key, the oldest first. `key` is in SSH's own encoding. */
+/** One credential per organization with the key, the oldest first. `key` is in SSH's wire encoding. */
 export function byPublicKey({ orgs }: SshDeps, key: Buffer): Credential[] {
   return orgs.ssh.callersOf(key).map((caller) => ({
     kind: "public_key",

@@ -9,7 +9,7 @@ import type { Terminals } from "../terminals/index.ts";
 export interface Gateway {
   host: string;
   port: number;
-  /** As in a file known_hosts, without the name of a host. */
+  /** In the format of known_hosts, without a host name. */
   host_key: string;
   host_key_fingerprint: string;
 }

@@ -1,4 +1,4 @@
-/** Maps the agent's errors to messages in an SSH session. */
+/** Maps the guest agent's errors to messages in an SSH session. */
 import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { refusalOf } from "../../host/guest-link/terminal.ts";

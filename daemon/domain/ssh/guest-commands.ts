@@ -21,5 +21,5 @@ export function commandOf(line: string): string[] {
 
 export const SHELL = ["/bin/sh", "-c", `exec "\${SHELL:-/bin/sh}" -l`];
 
-/** In the guest, so that names, links and modes are the guest's; without a shell, so that it runs in any image. */
+/** Runs in the guest, so that names, links and modes are the guest's; without a shell, so that it works in any image. */
 export const SFTP_SERVER = [...LOADER, `${RUNTIME}/bin/sftp-server`];

@@ -16,11 +16,11 @@ export interface Ssh {
   operations: Bound[];
   /** Throws invalid_api_key, api_key_expired. */
   byPassword(password: string): Credential;
-  /** One for each organization that has the key, the oldest first. */
+  /** One credential per organization with the key, the oldest first. */
   byPublicKey(key: Buffer): Credential[];
   /** The hash of a password that another host may have issued; null: it does not have that form. */
   accessHash(password: string): string | null;
-  /** Whether this host has made one with this hash. */
+  /** Whether this host has issued an access with this hash. */
   hasAccess(hash: string): boolean;
   verbs: SshVerbs;
   sessions: Sessions;

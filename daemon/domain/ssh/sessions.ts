@@ -18,7 +18,7 @@ export interface Session {
   /** Audit facts of the session. */
   facts: AuditFacts;
   ip: string | null;
-  /** Ends the connection, with a sentence for the person at it. */
+  /** Ends the connection, with a message for its user. */
   cut(why: string): void;
   /** Resolves with the connection's counters once it has ended. */
   over: Promise<Record<string, unknown>>;
@@ -45,12 +45,12 @@ export class Sessions {
     this.#deps = deps;
   }
 
-  /** Open sessions of a key or an access. */
+  /** Number of open sessions of a key or an access. */
   countOf(credentialId: string): number {
     return [...this.#all].filter(({ credential }) => credential.id === credentialId).length;
   }
 
-  /** Watches over a session until it is over. */
+  /** Watches a session until its end. */
   keep(session: Session): void {
     const { sandboxes, log, orgs } = this.#deps;
     const startedAt = monotonicMs();

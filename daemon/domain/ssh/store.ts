@@ -44,7 +44,7 @@ export function deleteAccess(queries: Queries, sandboxId: string, id: string): b
   return queries.delete(sshAccesses).where(where).returning({ access_id }).get() !== undefined;
 }
 
-/** Within a transaction: the sandbox is forgotten. */
+/** Within a transaction: deletes the accesses of a removed sandbox. */
 export function forgetAccesses(queries: Queries, sandboxId: SandboxId): void {
   queries.delete(sshAccesses).where(eq(sandbox_id, sandboxId)).run();
 }

@@ -25,7 +25,7 @@ export interface LoggedIn {
 }
 
 export interface SshVerbs {
-  /** Whether a credential would do for this sandbox; nothing is recorded. */
+  /** Whether a credential is sufficient for this sandbox; records nothing. */
   opens(credential: Credential, params: Record<string, string>): boolean;
   login(credential: Credential, client: string, take: (session: LoggedIn) => void): Bound;
   exec(session: HeldSandbox, take: (command: LiveCommand) => void): Bound;

@@ -17,20 +17,20 @@ import { FILE_NAMES } from "./manifest.ts";
 import type { Recipe } from "./recipe.ts";
 import type { ServeEgress } from "./recipe-steps.ts";
 
-/** How far a build has come. */
+/** Progress of a build. */
 export type BuildStage = "pulling" | "building" | "booting" | "testing";
 
 export interface BuildDeps {
   paths: Paths;
   /** The host with the template group of the build's owner. */
   host(): GuestHost;
-  /** Of the group that reads the organization's templates. */
+  /** Number of the group that reads the organization's templates. */
   numberOf(orgId: OrgId): Promise<number>;
   programs: { qemu_img: string; skopeo: string; agent: string };
   qemuVersion: string | null;
   /** Credentials of registries, in the format of docker's config.json; for this build only. */
   registryAuth?: string | undefined;
-  /** URL of the Debian archive; empty: the one of this host's apt sources. */
+  /** URL of the Debian archive; empty: the archive in this host's apt sources. */
   mirror: string;
   /** Egress of a recipe's steps. */
   egress: {
@@ -38,7 +38,7 @@ export interface BuildDeps {
     wrong(allowlist: readonly string[]): string[];
     serve: ServeEgress;
   };
-  /** By which organizations' images are fetched. */
+  /** Proxy through which organizations' images are fetched. */
   openTunnels: OpenTunnels;
   /** Throws disk_full if the data directory has no room for `bytes` besides its reserve. */
   requireSpace(bytes: number): void;
@@ -46,7 +46,7 @@ export interface BuildDeps {
   capsOf(orgId: OrgId): Caps;
   /** Maximum memory of one sandbox, and disk space for the build cache. */
   limits: { memory_mib: number; cache_bytes: number };
-  /** Finds out the acceleration with the new template's kernel. */
+  /** Determines the acceleration with the new template's kernel. */
   probe(kernel: string): Promise<Acceleration>;
 }
 

@@ -15,7 +15,7 @@ import { boundLog } from "../../host/process.ts";
 const CID_MIN = 100_000;
 const CID_MAX = 1_000_000;
 const CID_TRIES = 8;
-/** On a host that emulates it takes most of a minute. */
+/** With emulation the start takes most of a minute. */
 const AGENT_DEADLINE_MS = 100_000;
 
 function* trialCids(): Iterable<number> {

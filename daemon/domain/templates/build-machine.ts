@@ -36,7 +36,7 @@ export async function withBuildMachine<T>(
   const own = placeOf(sandboxId);
   const users = host.isolation.usersOf(sandboxId);
   const files = [spec.disk, ...writes, ...(spec.input === undefined ? [] : [spec.input])];
-  // As a sandbox with the same memory.
+  // Same limits as for a sandbox with this memory.
   const { acceleration, base_memory_mib: memory_mib } = spec.hardware;
   const limits = limitsOf({ memory_mib, vcpu_count: spec.vcpu_count, acceleration }, "serving");
   let machine: Machine | undefined;
@@ -55,7 +55,7 @@ export async function withBuildMachine<T>(
         root: host.isolation.ownRoots
           ? {
               ...{ directory: own.own_root, table: own.own_mounts },
-              // The backing file of its disk is beside it.
+              // The backing file of the disk is in the disk's directory.
               readOnly: await directoriesOf([spec.kernel, spec.initramfs, join(dirname(spec.disk), FILE_NAMES.root)]),
               writable: [own.runtime, ...(await directoriesOf(files))],
             }

@@ -95,7 +95,7 @@ function unpublishedIn(paths: Paths): string[] {
     });
 }
 
-/** The directories in one, which a link is not. */
+/** Subdirectories of a directory; none if it is a link. */
 function homesIn(directory: string): string[] {
   if (!lstatSync(directory, { throwIfNoEntry: false })?.isDirectory()) return [];
   const entries = readdirSync(directory, { withFileTypes: true });

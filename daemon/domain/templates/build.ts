@@ -48,14 +48,14 @@ export interface BuildOptions {
   dockerfile?: string | undefined;
   /** A tar of its build context. */
   context?: Uint8Array | undefined;
-  /** For ARG of its Dockerfile, by name. */
+  /** Values for ARG of its Dockerfile, by name. */
   args?: Readonly<Record<string, string>> | undefined;
   /** Content of /run/secrets for its steps, by name; not stored. */
   secrets?: Readonly<Record<string, Uint8Array>> | undefined;
   /** Ignores the cache of earlier builds. */
   anew?: boolean | undefined;
   onProgress(line: string): void;
-  /** Another build, of this process, is under way on the host: this one is the next. */
+  /** Called while another build runs on the host; `holder` is its process. This build is next. */
   onWait?(holder: string): void;
   onStage?(stage: BuildStage): void;
 }
@@ -175,7 +175,7 @@ async function buildVersion(
     await saveMachine({ qemu_img, placeOf: paths.trial, host: deps.host() }, directory, directory, saving);
     await makeOverlays(deps, directory, virtualSize);
     const manifest = await writeManifest(deps, recipe, directory, hardware, root.source);
-    // From here on nothing is added to it.
+    // The directory is complete from here on.
     if (owner !== undefined) requireFits(await templateMib(paths, owner, { templateId, version }), deps.capsOf(owner));
     readableTemplate(directory, templateGroup);
     stage("testing");
@@ -239,7 +239,7 @@ async function writeManifest(
   return manifest;
 }
 
-/** Makes the new version the one in use; the version before it stays for the sandboxes that run on it. */
+/** Makes the new version the current one; the previous version remains for the sandboxes that run on it. */
 async function publish(home: string, version: string): Promise<void> {
   const link = join(home, `${UNPUBLISHED}${version}`);
   await symlink(version, link);
@@ -250,7 +250,7 @@ async function publish(home: string, version: string): Promise<void> {
     await rm(join(home, old), { recursive: true, force: true });
 }
 
-/** Removes a template with all its versions. Sandboxes that run on it go on. Throws template_not_found. */
+/** Removes a template with all its versions. Sandboxes on it keep running. Throws template_not_found. */
 export async function removeTemplate(paths: Paths, templateId: string, owner: OrgId | null = null): Promise<void> {
   await rm(homeOf(paths, templateId, owner), { recursive: true, force: true });
 }

@@ -22,12 +22,12 @@ export class DigestCache {
     this.#looks = new Map(Object.entries(this.#read()));
   }
 
-  /** Whether the file is as it was when it was found good. */
+  /** Whether the file is unchanged since it was verified. */
   has(path: string): boolean {
     return this.#looks.get(path) === lookOf(path);
   }
 
-  /** The file was found good; `look` is from before it was read. */
+  /** Notes that the file was verified; `look` is from before it was read. */
   add(path: string, look: string): void {
     this.#looks.set(path, look);
     for (const noted of this.#looks.keys()) if (!existsSync(noted)) this.#looks.delete(noted);
@@ -36,7 +36,7 @@ export class DigestCache {
       writeFileSync(draft, JSON.stringify({ boot_id: BOOT_ID, looks: Object.fromEntries(this.#looks) }));
       renameSync(draft, this.#file);
     } catch (error) {
-      // It is read again after the next start then.
+      // The file is then verified again after the next start.
       this.#log.warn("failed to write the cache of verified templates", { error: String(error) });
     }
   }

@@ -1,4 +1,4 @@
-/** The numbers of the groups that read organizations' templates (host/isolation/ids.ts): each has its own, from its first template on. */
+/** Numbers of the groups that read organizations' templates (host/isolation/ids.ts): one per organization, from its first template on. */
 import { join } from "node:path";
 import { eq, max } from "drizzle-orm";
 import type { OrgId } from "../../../shared/ids.ts";
@@ -12,9 +12,9 @@ import { VERSION } from "./registry.ts";
 import { templateGroups } from "./table.ts";
 
 export interface TemplateGroups {
-  /** Null: the organization has had no templates. */
+  /** Null if the organization has never had a template. */
   numberOf(orgId: OrgId): number | null;
-  /** Gives the organization a number if it has none. */
+  /** Returns the organization's number, and assigns one if it has none. */
   take(orgId: OrgId): Promise<number>;
 }
 
@@ -26,7 +26,7 @@ export function makeTemplateGroups(database: Pick<Database, "queries" | "commit"
     take: async (orgId) =>
       numberIn(database.queries, orgId) ??
       (await database.commit((queries) => {
-        // A build in another process may have taken one.
+        // A build in another process may have assigned one.
         const taken = numberIn(queries, orgId);
         if (taken !== null) return taken;
         const { last } =
@@ -41,7 +41,7 @@ export function makeTemplateGroups(database: Pick<Database, "queries" | "commit"
   };
 }
 
-/** Gives the files of all versions of organizations' templates to the groups of their owners. */
+/** Sets the group of the files of all versions of organizations' templates to the group of their owner. */
 export async function regroupOrgTemplates(
   paths: Pick<Paths, "org_templates" | "template">,
   groupOf: (owner: OrgId) => Promise<number | null>,

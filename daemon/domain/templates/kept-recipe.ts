@@ -15,7 +15,7 @@ import { publishedVersion } from "./registry.ts";
 
 const TEMPLATE_ID = new RegExp(TEMPLATE_PATTERN);
 
-/** Name of the file beside a template's versions. */
+/** Name of the file next to a template's versions. */
 const KEPT_RECIPE = "recipe.json";
 
 export interface KeptRecipe {
@@ -24,7 +24,7 @@ export interface KeptRecipe {
   args: Readonly<Record<string, string>>;
 }
 
-/** Root's alone: arguments of a build may be anything. */
+/** Readable by root only: build arguments may contain secrets. */
 export async function keepRecipe(
   home: string,
   recipe: Recipe,
@@ -51,8 +51,8 @@ export async function keptRecipe(paths: Paths, templateId: string): Promise<Kept
 }
 
 /**
- * The recipe of the host's template that FROM names; null if there is no template of that name, or it was made of an image, so that FROM
- * names an image. Throws validation_failed for a template with steps of its own, and invalid_state as `keptRecipe` does.
+ * The recipe of the host's template named by FROM; null if no such template exists, or if it was made from an image: FROM then names an
+ * image. Throws validation_failed for a template with separate steps, and invalid_state under the condition of `keptRecipe`.
  */
 export async function baseOf(paths: Paths, file: Dockerfile | null): Promise<Recipe | null> {
   const name = file?.name ?? null;
@@ -63,7 +63,7 @@ export async function baseOf(paths: Paths, file: Dockerfile | null): Promise<Rec
   throw invalidRecipe([`FROM ${name}: the template was built with its own steps, which a Dockerfile cannot continue`]);
 }
 
-/** A Dockerfile's recipe on the packages of `base`; the programs of `base` are started unless the recipe starts its own. */
+/** Applies a Dockerfile's recipe to the packages of `base`; starts the programs of `base` unless the recipe starts others. */
 export function onBase(recipe: Recipe, base: Recipe): Recipe {
   const { suite, packages, tools, start, ready, ready_timeout_seconds, before_save, restored } = base;
   const started = { start, ready, ready_timeout_seconds, before_save, restored };
@@ -79,7 +79,7 @@ export function onBase(recipe: Recipe, base: Recipe): Recipe {
 
 /** The directory of an existing template. Throws template_not_found. */
 export function homeOf(paths: Paths, templateId: string, owner: OrgId | null): string {
-  // A name like ".." is a directory as well.
+  // A name such as ".." is a directory too.
   const home = TEMPLATE_ID.test(templateId) ? paths.template(templateId, owner) : null;
   if (home !== null && existsSync(home)) return home;
   throw new ServiceError("template_not_found", { detail: `There is no template ${templateId}.` });

@@ -9,7 +9,7 @@ import { newId } from "../../../shared/ids.ts";
 import type { GuestImage } from "../../host/guest/plan.ts";
 import { digestFile } from "../../host/images/digest.ts";
 
-/** Raised when templates of an older form cannot be used any more. */
+/** Increased when templates of an older format become unusable. */
 export const MANIFEST_FORMAT = 1;
 
 /** Number of drive ports of templates without that field in their manifest. */
@@ -21,7 +21,7 @@ export const manifest = fields({
   format: Type.Literal(MANIFEST_FORMAT),
   record: template,
   agent_version: Type.String(),
-  /** Plain SHA-256 of the agent's file, so that anyone can compare it. */
+  /** Plain SHA-256 of the agent's file, comparable with standard tools. */
   agent_sha256: Type.String(),
   generation: Type.Integer(),
   qemu_version: Type.String(),
@@ -73,7 +73,7 @@ export const FILE_NAMES: Record<FileRole, string> = {
   cold_overlay: "cold-overlay.qcow2",
 };
 
-/** Files without which there is no guest at all; the others only make it start faster. */
+/** Files required to start a guest at all; the others only speed up the start. */
 export const COLD_FILES: readonly FileRole[] = ["kernel", "initramfs", "root", "cold_overlay"];
 export const SNAPSHOT_FILES = ["disk", "memory", "snapshot_overlay"] as const satisfies readonly FileRole[];
 
@@ -82,13 +82,13 @@ export function savedWith(directory: string, vcpus: number): string {
   return vcpus === 1 ? directory : join(directory, `processors-${vcpus}`);
 }
 
-/** A directory that is about to become that, of a name that no other has. */
+/** Unique name of a directory that is renamed to the saved one when complete. */
 export function draftOf(directory: string, vcpus: number): string {
   return join(directory, `${DRAFT}${vcpus}-${newId("evt")}`);
 }
 
 const DRAFT = ".processors-";
-/** Whether a directory of this name is one. */
+/** Whether a directory of this name is a draft. */
 export const isDraft = (name: string): boolean => name.startsWith(DRAFT);
 
 /** Name of the file of SavedFacts. */
@@ -100,7 +100,7 @@ export async function factsOf(directory: string, role: FileRole): Promise<FileFa
   return { name, digest: await digestFile(path), size_bytes: statSync(path).size };
 }
 
-/** One digest for the whole template: over its files' digests, in the order of their roles. */
+/** One digest for the whole template, over its files' digests in the order of their roles. */
 export function digestOf(files: Manifest["files"]): string {
   const lines = Object.entries(files).map(([role, facts]) => `${role} ${facts.digest}`);
   return `sha256:${createHash("sha256").update(lines.sort().join("\n")).digest("hex")}`;
@@ -132,7 +132,7 @@ export function imageOf(
   };
 }
 
-/** The part of an image that was saved to a directory. */
+/** The files of an image that were saved to a directory. */
 export function savedIn(
   directory: string,
   isUsed: boolean,

@@ -16,7 +16,10 @@ export interface NextVersion {
   version: string;
 }
 
-/** In MiB, rounded up: of the versions in use, and of those before them that sandboxes may run on; or as it will be with the next one. */
+/**
+ * Disk usage in MiB, rounded up: current versions, and previous versions that sandboxes may run on; with `next`, the usage after the next
+ * version.
+ */
 export async function templateMib(paths: Paths, orgId: OrgId, next?: NextVersion): Promise<number> {
   let bytes = 0;
   for (const templateId of await namesIn(paths.templates_of(orgId))) {
@@ -63,7 +66,7 @@ async function takenIn(directory: string): Promise<number[]> {
   return taken;
 }
 
-/** Of a directory; of anything else there are none. */
+/** Names in a directory; empty if it is absent. */
 async function namesIn(directory: string): Promise<string[]> {
   return (await readdir(directory).catch(absent)) ?? [];
 }

@@ -19,7 +19,7 @@ import type { Template, Templates } from "./registry.ts";
 import { makeEmpty, saveMachine } from "./save.ts";
 import { selfTest } from "./self-test.ts";
 
-/** Each takes as much disk as the template's own memory; sandboxes with other numbers boot. */
+/** Each count takes as much disk as the template's memory; sandboxes with other counts boot. */
 const SAVED_COUNTS: readonly number[] = [2, 4, 8];
 /** Delay before the retry of a save that failed, or that gave way. */
 const AGAIN_MS = { failed: 3_600_000, gaveWay: 60_000 } as const;

@@ -6,9 +6,9 @@ import type { Hardware } from "../../host/machine/spec.ts";
 const RECENT_MS = 3_600_000;
 /** Sandboxes created within this time count as created together. */
 const TOGETHER_MS = 60_000;
-/** Each has machines that wait, with all the memory that it was saved with, and more. */
+/** Each template has pooled machines, with at least the memory that it was saved with. */
 const MAX_TEMPLATES = 4;
-/** Of the moments of one, the latest are remembered. */
+/** Number of latest moments stored per template. */
 const MAX_MOMENTS = 256;
 
 export interface Use {
@@ -32,7 +32,7 @@ interface Moment {
 }
 
 export class RecentUse {
-  /** When each was, the latest at the end. */
+  /** Moments of each use, the latest last. */
   readonly #used = new Map<string, Use & { moments: Moment[] }>();
 
   note({ template_id, vcpu_count, memory_mib }: CreatedSandbox): void {

@@ -24,7 +24,7 @@ import { withBuildGuest } from "./build-guest.ts";
 import { FILE_NAMES } from "./manifest.ts";
 
 const MEMORY_MIB = 1024;
-/** Steps that took less together are run again rather than kept. */
+/** Steps with a shorter total time are run again instead of cached. */
 const WORTH_KEEPING_MS = 10_000;
 /** Of one step. */
 const STEP_MS = 60 * 60_000;
@@ -32,13 +32,13 @@ const STEP_MS = 60 * 60_000;
 const LATE_MS = 60_000;
 const END_MS = 120_000;
 const LINK_MS = 10_000;
-/** How a machine ends that its guest has switched off. */
+/** Result of a machine that its guest has switched off. */
 const ORDERLY = "exit 0";
 const TOLD_LINES = 20;
 const TOLD_LINE_CHARACTERS = 500;
 const TITLE_CHARACTERS = 200;
 const MAX_REFUSED = 16;
-/** Its name and its bytes come from outside the script. Memory alone holds it. */
+/** The name and the bytes are passed from outside the script. The secret is stored in memory only. */
 const KEEP_SECRET = 'umask 077 && mkdir -p /run/secrets && cat >"/run/secrets/$0"';
 
 /**
@@ -108,7 +108,7 @@ function contentOf({ title: _, ...step }: Step, hash: Hash): string {
   return hash.update(JSON.stringify(step)).digest("hex");
 }
 
-/** Runs them on the root in `directory`, which they change. Throws build_failed with the step and its last lines. */
+/** Runs the steps on the root in `directory`, which they change. Throws build_failed with the step and its last lines. */
 export async function runRecipeSteps(
   { host, paths, qemu_img, egress }: StepsDeps,
   hardware: Hardware,
@@ -169,7 +169,7 @@ export async function runRecipeSteps(
         const sizes = await Promise.all([own.overlay, root].map(async (path) => (await stat(path)).size));
         if (!keeping?.hasRoom(3 * sizes.reduce((sum, size) => sum + size))) return;
         await must(link, { title: "", argv: [BUSYBOX, "sync"] });
-        // Stopped, QEMU has written all of it.
+        // QEMU has written everything once it is stopped.
         let isCopied = false;
         await guest.whileStopped(async () => {
           isCopied = await tried(() => copyFile(own.overlay, halfway, constants.COPYFILE_FICLONE));
@@ -253,7 +253,7 @@ async function run(link: GuestLink, step: Step, tell: (line: string) => void): P
     if (lines.length > TOLD_LINES) lines.shift();
     tell(`  ${told}`);
   };
-  // A piece of one is no end of the other's line.
+  // One line buffer per stream: a partial line of one stream does not continue a line of the other.
   const [out, err] = [new Lines(take), new Lines(take)];
   const pieces = async function* () {
     try {
@@ -285,7 +285,7 @@ function placeOf({ env = {}, cwd, user = "root" }: Exclude<Step, { put: unknown 
 
 async function feed(link: GuestLink, exec_id: string, pieces: AsyncIterable<Uint8Array>): Promise<void> {
   let offset = 0;
-  // One for all pieces: the timer of each would last for an hour.
+  // One signal for all pieces: a timer per piece would last for an hour.
   const late = timeoutSignal(STEP_MS);
   const send = async (bytes: Uint8Array, eof: boolean) => {
     await feedInGuest(link, { exec_id, offset, eof }, bytes, late);

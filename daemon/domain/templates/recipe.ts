@@ -38,11 +38,11 @@ const recipe = fields({
   suite: Type.Optional(Type.String({ pattern: "^[a-z]{1,32}$" })),
   packages: Type.Optional(Type.Array(Type.String({ pattern: "^[a-z0-9][a-z0-9+.-]{0,127}$" }), { maxItems: 512 })),
   from: Type.Optional(Type.String({ pattern: REFERENCE_PATTERN })),
-  /** Shell scripts that root runs one after the other, in a guest of their own, before the template is booted. */
+  /** Shell scripts that root runs one after another, in a separate guest, before the template is booted. */
   steps: Type.Optional(Type.Array(script, { maxItems: 128 })),
   /** Egress allowlist of the steps, in the format of a sandbox's; no network if absent. */
   egress_allowlist: Type.Optional(egressEntryList),
-  /** A Dockerfile of this host, in place of `from` and before `steps`, and the directory that it copies from. */
+  /** A Dockerfile of this host that replaces `from` and precedes `steps`, and the directory that it copies from. */
   dockerfile: Type.Optional(path),
   context: Type.Optional(path),
   tools: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 128 }),
@@ -74,7 +74,7 @@ export const OF_IMAGE = "image";
 /** Unused if nothing is started. */
 const OF_START = ["ready", "ready_timeout_seconds", "before_save", "restored"] as const;
 
-/** The recipes that come with roomd, by template. */
+/** Recipes shipped with roomd, by template. */
 export const EMBEDDED: Readonly<Record<string, string>> = {
   default: defaultRecipe,
   docker: dockerRecipe,
@@ -83,10 +83,10 @@ export const EMBEDDED: Readonly<Record<string, string>> = {
   film: filmRecipe,
 };
 
-/** How long `start` and `ready` may take together. */
+/** Timeout of `start` and `ready` together. */
 export const readyTimeoutSeconds = (recipe: Recipe): number => recipe.ready_timeout_seconds ?? READY_TIMEOUT_SECONDS;
 
-/** The recipe in `text`, or the embedded one of that name. Throws with every field that is wrong. */
+/** Parses the recipe in `text`, or the embedded one of that name. Throws with every invalid field. */
 export function readRecipe(templateId: string, text: string | undefined): Recipe {
   const value: unknown = parse(sourceOf(templateId, text));
   return checkRecipe(templateId, value);

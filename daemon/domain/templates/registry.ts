@@ -31,10 +31,10 @@ import {
   savedWith,
 } from "./manifest.ts";
 
-/** Name of the link to the version in use. */
+/** Name of the link to the current version. */
 export const CURRENT = "current";
 export const MANIFEST_FILE = "manifest.json";
-/** How a version's directory is named: by its time, so that a later one comes after. */
+/** Names of versions' directories: derived from the time, so that later versions sort after earlier ones. */
 export const VERSION = /^[0-9a-z]{26}$/;
 /** Name prefix of a link that is about to become CURRENT. */
 export const UNPUBLISHED = `.${CURRENT}-`;
@@ -70,9 +70,9 @@ export interface Template {
 /** Image from which a guest starts, and why not from the snapshot, if so. */
 export interface UsableImage {
   image: GuestImage;
-  /** One sentence, or null when the snapshot may be used. */
+  /** Reason for not using the snapshot, as one sentence; null if it may be used. */
   refused: string | null;
-  /** Nothing was saved with as many processors, which is no fault. */
+  /** There is no snapshot with this number of processors, which is no fault. */
   isUnsaved: boolean;
 }
 
@@ -88,7 +88,7 @@ export function makeTemplates(deps: {
   paths: Paths;
   acceleration(): Acceleration;
   qemuVersion: string | null;
-  /** The group that reads those of an owner, which has one from here on; null: root alone. */
+  /** Group that reads the templates of an owner, assigned if missing; null: root alone. */
   groupOf(owner: OrgId | null): Promise<number | null>;
   /** Of this host. */
   processor?: string;
@@ -145,7 +145,7 @@ export function makeTemplates(deps: {
     }
     if (qemu_version !== deps.qemuVersion)
       return `it was saved by QEMU ${qemu_version}, this host has ${deps.qemuVersion}`;
-    // Under TCG the processor is QEMU's own.
+    // Under TCG the processor is emulated by QEMU.
     if (hardware.acceleration === "kvm" && saved !== processor) {
       return `it was saved on another processor (${saved}), this host has ${processor}`;
     }
@@ -176,7 +176,7 @@ export function makeTemplates(deps: {
       const acceleration = deps.acceleration();
       const isUnsaved = saved === null;
       if (image.hardware.acceleration === acceleration) return { refused, isUnsaved, image };
-      // It boots, and on the processor that there is.
+      // The sandbox boots, on the available processor.
       const hardware = { ...image.hardware, acceleration, cpu_model: cpuModelFor(acceleration) };
       return { refused, isUnsaved, image: { ...image, hardware } };
     },
@@ -195,18 +195,18 @@ function factsIn(directory: string): SavedFacts | null {
 
 const namesIn = (directory: string) => (existsSync(directory) ? readdirSync(directory) : []);
 
-/** Of no use to this daemon, not even for a cold boot: the agent in it speaks another protocol. */
+/** Reason for not using a template at all, not even for a cold boot: its agent speaks another protocol. */
 function tooForeign({ generation }: Manifest): string | null {
   if (generation >= OLDEST_GENERATION && generation <= GENERATION) return null;
   return `its agent speaks generation ${generation} of the protocol, and this roomd ${OLDEST_GENERATION} to ${GENERATION}`;
 }
 
-/** Whether its agent does not prove itself to the host, or takes any host for its own: sandboxes of it start as before, and it should be built again. */
+/** Whether its agent does not authenticate to the host, or accepts any host: sandboxes still start, but the template should be rebuilt. */
 export function isOutdated({ manifest }: Template): boolean {
   return manifest.generation < AGENT_PROOF_GENERATION;
 }
 
-/** A kernel of some template, to probe the host with; null when there is none. */
+/** Kernel of a template, for probing the host; null if there is none. */
 export function newestKernel(paths: Paths): string | null {
   if (!existsSync(paths.templates)) return null;
   const kernels = readdirSync(paths.templates).map((name) => join(paths.template(name), CURRENT, FILE_NAMES.kernel));

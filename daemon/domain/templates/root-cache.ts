@@ -15,7 +15,7 @@ import type { ImageFacts } from "./image/layout.ts";
 
 /** Time without use after which a root is removed. */
 const KEPT_MS = 7 * 86_400_000;
-/** A disk without its facts, or they without it, is being put there, or was left by a build that was killed. */
+/** A disk without its facts, or the reverse, is being written, or is left over from a killed build. Deleted after this time. */
 const UNNAMED_MS = 3_600_000;
 const DISK = ".qcow2";
 const FACTS = ".json";
@@ -27,7 +27,7 @@ export interface KeptRoot {
   egress_allowlist: readonly string[];
 }
 
-/** Whether steps that could connect there could have done so by this list. */
+/** Whether `list` permits all egress that the cached steps had. */
 const covers = (list: readonly string[], kept: readonly string[]) =>
   list.includes("*") || kept.every((entry) => list.includes(entry));
 
@@ -39,7 +39,7 @@ export function rootKey(parent: string, content: unknown): string {
 }
 
 export interface RootCache {
-  /** Whether there is none at all. */
+  /** Whether the cache is empty. */
   isEmpty(): Promise<boolean>;
   /** Counts as a use. Null: absent. */
   find(key: string): Promise<KeptRoot | null>;
@@ -56,13 +56,13 @@ export interface RootCache {
 
 export interface RootCacheDeps {
   paths: Paths;
-  /** Of all owners together; 0: nothing is kept. */
+  /** Limit of all owners together; 0: no caching. */
   most_bytes: number;
   /** Throws disk_full. */
   requireSpace(bytes: number): void;
 }
 
-/** Of an organization, or of the host. */
+/** Cache of an organization, or of the host. */
 export function rootCache({ paths, most_bytes, requireSpace }: RootCacheDeps, owner: OrgId | undefined): RootCache {
   const directory = paths.kept_roots_of(owner ?? null);
   const at = (key: string) => ({ disk: join(directory, key + DISK), facts: join(directory, key + FACTS) });
@@ -83,7 +83,7 @@ export function rootCache({ paths, most_bytes, requireSpace }: RootCacheDeps, ow
       await utimes(facts, new Date(wallMs()), new Date(wallMs()));
       return kept;
     } catch (error) {
-      // A host that lost power may have left half of it.
+      // A power loss may leave a partial file.
       return error instanceof SyntaxError ? null : absent(error);
     }
   };
@@ -121,7 +121,7 @@ export function rootCache({ paths, most_bytes, requireSpace }: RootCacheDeps, ow
   };
 }
 
-/** Removes roots that are long unused; then, until the rest is within the limit, the least recently used one of the largest owner. */
+/** Removes roots that are long unused; then evicts the least recently used root of the largest owner until the rest is within the limit. */
 export async function sweepRoots({ kept_roots }: Paths, mostBytes: number): Promise<void> {
   const there: CachedRoot[] = [];
   for (const owner of await namesIn(kept_roots)) {
@@ -172,7 +172,7 @@ interface CachedRoot {
 
 const bytesOf = ({ blocks }: { blocks: number }) => blocks * BLOCK_BYTES;
 
-/** Of a directory; of anything else there are none. */
+/** Names in a directory; empty if it is absent. */
 async function namesIn(directory: string): Promise<string[]> {
   return (await readdir(directory).catch(absent)) ?? [];
 }

@@ -28,11 +28,11 @@ export interface Root {
 }
 
 export interface RootOptions {
-  /** Absent: the host's. An organization's images are fetched in a network of their own. */
+  /** Absent: the host's. An organization's images are fetched in a separate network. */
   owner: OrgId | undefined;
-  /** Of earlier builds of its owner. */
+  /** Cached roots of the owner's earlier builds. */
   cache: RootCache;
-  /** Whether it is made from the beginning, whatever is there. */
+  /** Whether to build from scratch, ignoring the cache. */
   anew: boolean;
   /** Names of the files in /run/secrets of its steps. */
   secrets: readonly string[];

@@ -46,13 +46,13 @@ async function writeOwn(recipe: Recipe, scratch: string): Promise<Record<string,
   return own;
 }
 
-/** Packages declare no defaults of commands. */
+/** Packages have no defaults for commands. */
 const NO_IMAGE: BaseImage = { defaults: { env: {}, cwd: null, user: null, start: null }, entrypoint: [] };
 
 async function rootOfPackages(step: RootStep): Promise<Root> {
   const { deps, recipe, directory, builder, own, dockerfile, onProgress, onStage } = step;
   const { suite = "", packages = [], disk_mib } = recipe;
-  // A line that cannot be carried out is refused before anything is made.
+  // An unsupported line is refused before anything is created.
   const steps = dockerfile === null ? stepsIn(recipe) : plannedOf(step, NO_IMAGE).steps;
   onStage("building");
   const argv = [builder.build, "--out", directory, "--agent", deps.programs.agent, "--suite", suite];

@@ -11,7 +11,7 @@ import type { Hardware } from "../../host/machine/spec.ts";
 import { type BuildMachineDeps, withBuildMachine } from "./build-machine.ts";
 import { FILE_NAMES, type FileRole } from "./manifest.ts";
 
-/** On a busy host that is emulated, or a virtual machine of another, it takes minutes. */
+/** On a busy host with emulation, or in a nested virtual machine, the boot takes minutes. */
 const BOOT_DEADLINE_MS = 600_000;
 
 export interface SaveDeps extends BuildMachineDeps {
@@ -43,7 +43,7 @@ export async function saveMachine(
   const disk = join(into, FILE_NAMES.disk);
   await makeOverlay(qemu_img, disk, FILE_NAMES.root, virtualSize);
   const memory = join(into, FILE_NAMES.memory);
-  // QEMU may write into files that it finds, and make none.
+  // QEMU may write to existing files, but not create any.
   await writeFile(memory, "");
   const spec = {
     hardware,
@@ -67,7 +67,7 @@ export async function saveMachine(
   });
 }
 
-/** Makes an empty disk in `directory` over another there, for sandboxes to copy. */
+/** Makes an empty overlay in `directory` over another file there, for sandboxes to copy. */
 export async function makeEmpty(
   { paths, qemu_img }: { paths: Paths; qemu_img: string },
   directory: string,

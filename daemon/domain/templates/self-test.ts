@@ -62,7 +62,7 @@ async function inspectClone(host: GuestHost, placeOf: PlaceOf, image: GuestImage
     const following = await startFollowed(link, {
       exec_id: newId("exe"),
       fingerprint: "",
-      // The runtime's own: a root need have none.
+      // The runtime's busybox: a root may lack one.
       argv: [BUSYBOX, "sh", "-c", SCRIPT],
       cwd: "/",
       env: {},

@@ -13,7 +13,7 @@ export function getBuild(queries: Queries, orgId: OrgId, buildId: BuildId): Buil
   return queries.select().from(templateBuilds).where(wanted).get();
 }
 
-/** Of an organization, or of all. */
+/** Unfinished builds of an organization, or of all. */
 export function unfinishedBuilds(queries: Queries, orgId?: OrgId): BuildRow[] {
   const open = isNull(templateBuilds.finished_at);
   const mine = orgId === undefined ? open : and(eq(templateBuilds.org_id, orgId), open);

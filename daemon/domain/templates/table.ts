@@ -29,7 +29,7 @@ export const templateBuildEvents = sqliteTable(
   (table) => [primaryKey({ columns: [table.build_id, table.seq] })],
 );
 
-/** By which groups organizations' templates are read (groups.ts). */
+/** Groups that read organizations' templates (groups.ts). */
 export const templateGroups = sqliteTable("template_groups", {
   org_id: text().$type<OrgId>().primaryKey(),
   number: integer().notNull(),

@@ -1,4 +1,4 @@
-/** Computations of templates that run in the aside thread. */
+/** Computations for templates in the aside thread. */
 import { MAX_DOCKERFILE_BYTES } from "../../../shared/api/template-builds.ts";
 import type { Task } from "../../host/aside/task.ts";
 import { type Dockerfile, readDockerfile } from "./dockerfile/read.ts";
@@ -12,7 +12,7 @@ interface DockerfileInput {
   args: Variables;
 }
 
-/** The image that a Dockerfile starts from. Reading takes up to 0.6 ms a KiB. Throws validation_failed. */
+/** The image that a Dockerfile starts from. Parsing takes up to 0.6 ms per KiB. Throws validation_failed. */
 export const readImage: Task<DockerfileInput, Pick<Dockerfile, "from" | "name">> = {
   name: "dockerfile.image",
   bytesOf: ({ dockerfile, args }) =>

@@ -14,7 +14,7 @@ import { type WatchedOutput, type WatchedTerminal, watchTerminal } from "../../h
 import type { Writer } from "./writers.ts";
 
 const PIECE_BYTES = 32 * 1024;
-/** Sizes that are kept with their places; of more the oldest are forgotten. */
+/** Maximum of sizes stored with their offsets; the oldest are evicted. */
 const MAX_SIZES = 256;
 
 interface Size {
@@ -25,7 +25,7 @@ interface Size {
 
 export interface BroadcastDeps {
   terminal_id: string;
-  /** Again after the connection was lost. Throws ServiceError. */
+  /** Called again after a loss of the connection. Throws ServiceError. */
   reach(over: AbortSignal): Promise<GuestLink>;
   /** Maps the guest's refusals. */
   asError(error: unknown): unknown;
@@ -55,17 +55,17 @@ export class Broadcast {
     return broadcast;
   }
 
-  /** Resolves once nothing more will be shown. */
+  /** Resolves once no further output will be shown. */
   get over(): Promise<void> {
     return this.#over.promise;
   }
 
-  /** Offset after the newest byte that is here. */
+  /** Offset after the newest byte of the history. */
   get end(): number {
     return this.#history.end;
   }
 
-  /** Leaves the guest's terminal alone. Again is nothing. */
+  /** Stops following; the guest's terminal continues. A repeated call does nothing. */
   stop(): void {
     this.#stopped.abort();
     this.#watched?.stop();
@@ -79,7 +79,7 @@ export class Broadcast {
     moved.resolve();
   }
 
-  /** All that is shown from an offset on. Never throws; `signal` ends it, with an error when its reason is a ServiceError. */
+  /** All output from an offset on. Never throws; `signal` ends it, with an error if its reason is a ServiceError. */
   async *watch(after: number, signal: AbortSignal): AsyncGenerator<readonly StreamEvent[]> {
     const wake = () => this.wake();
     signal.addEventListener("abort", wake, { once: true });
@@ -123,7 +123,7 @@ export class Broadcast {
     if (this.#stopped.signal.aborted) watched.stop();
   }
 
-  /** Over as many connections as it takes. Never rejects. */
+  /** Follows the terminal across reconnections until its end. Never rejects. */
   async #goOn(): Promise<void> {
     const { signal } = this.#stopped;
     for (let watched = this.#watched; !signal.aborted; ) {

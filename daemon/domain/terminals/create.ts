@@ -22,7 +22,7 @@ export function makeCreate({ sandboxes, detachedLifeMs }: TerminalDeps, tickets:
       const { rows, cols, user = null, cwd = null, term = DEFAULT_TERM } = input;
       sandboxes.requireDriveFor(target, cwd);
       await sandboxes.withLink(target, async (link) => {
-        // Made again after a crash the call finds the terminal that it opened.
+        // A retry after a crash finds the terminal that the earlier attempt opened.
         const isAgain = call.work.ulid !== undefined && (await hasTerminal(link, terminal_id));
         if (isAgain) return;
         const what = { argv: argvOf(input), cwd, env: {}, user, term, rows, cols };

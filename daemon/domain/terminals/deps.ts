@@ -7,11 +7,11 @@ import type { Log } from "../../core/log.ts";
 import type { Database } from "../../db/transact.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
 
-/** The sandbox that a call is about. */
+/** The target sandbox of a call. */
 export interface TerminalTarget {
   room: RoomTarget;
   row: { sandbox_id: string; agent_id: string; state: SandboxState; status_reason: string; status_message: string };
-  /** By a session, which only looks. */
+  /** Whether the access only observes, as a web session's: it neither wakes the sandbox nor counts as use. */
   isLookedAt: boolean;
 }
 
@@ -29,14 +29,14 @@ export interface SandboxAccess {
   requireDriveFor(target: TerminalTarget, cwd: string | null): void;
   /** Translates a guest's failure to answer while its drive is held. */
   heldInstead(target: TerminalTarget, error: unknown): unknown;
-  /** The sandbox is in use until `work` is done, and not idle. */
+  /** Marks the sandbox as in use, and not idle, until `work` is done. */
   use<T>(sandboxId: string, work: () => Promise<T>): Promise<T>;
   /**
    * The guest's link, for work that does not count as use: waits while the sandbox is paused, and a short time for a reconnecting link.
    * Throws ServiceError: invalid_state once the sandbox has ended, guest_unreachable.
    */
   reach(sandboxId: string, over: AbortSignal): Promise<GuestLink>;
-  /** Resolves with its state once the sandbox is not running any more; never when `signal` comes first. */
+  /** Resolves with the sandbox's state once it is not running any more; never settles if `signal` aborts first. */
   stopped(sandboxId: string, signal: AbortSignal): Promise<string>;
 }
 
@@ -52,7 +52,7 @@ export interface TerminalDeps {
   database: Database;
   log: Log;
   sandboxes: SandboxAccess;
-  /** Whether a key that was good is so still. */
+  /** Whether a previously valid key is still valid. */
   isCurrentKey(keyId: KeyId): boolean;
   /** Calls `cut` when the key becomes invalid; the returned function unsubscribes. */
   holdKey(keyId: KeyId, cut: () => void): () => void;

@@ -50,7 +50,7 @@ export function asServiceError(error: unknown, { row }: TerminalTarget, asked: T
   }
 }
 
-/** Of an offset that is to come. */
+/** Error for an offset beyond the output so far. */
 export function beyond(field: "since" | "after", cause?: unknown): ServiceError {
   const message = `${field} is beyond the terminal's output so far.`;
   return new ServiceError("validation_failed", {

@@ -22,11 +22,11 @@ const NORMAL_CLOSE = 1000;
 const NO_FRAME = "a text frame must be a resize or a flow";
 /** Limit of pending text frames, above which the client is disconnected. */
 const MAX_HEARD = 4_096;
-/** A resize or a flow takes some 50 characters: longer frames would wait in gigabytes. */
+/** A resize or flow message takes about 50 characters; larger frames in the queue could take gigabytes. */
 const MAX_TEXT_CHARACTERS = 1_024;
 
 export interface SessionEnd {
-  /** `exit`, `left`, or why it was closed. */
+  /** `exit`, `left`, or the reason of the close. */
   reason: string;
   bytes_out: number;
   bytes_in: number;
@@ -38,7 +38,7 @@ export class Session implements DuplexSession {
   readonly #terminal: AttachedTerminal;
   readonly #gap: number;
   readonly #typed: WriteBuffer;
-  /** Text frames of the client that are not carried out yet. */
+  /** Text frames of the client that are not executed yet. */
   readonly #heard: string[] = [];
   #isCarryingOut = false;
   readonly #pieces: Pieces;
@@ -52,7 +52,7 @@ export class Session implements DuplexSession {
   #out = 0;
   #in = 0;
 
-  /** `gap` is how many bytes before the first one are gone; `owner` is charged for the client's frames. */
+  /** `gap`: number of lost bytes before the first one; `owner` is charged for the client's frames. */
   constructor(terminal: AttachedTerminal, gap: number, owner: OwnerName) {
     this.#terminal = terminal;
     this.#pieces = new Pieces(loopTime, owner, "terminal");
@@ -68,7 +68,7 @@ export class Session implements DuplexSession {
 
   start(client: Peer): void {
     this.#client = client;
-    // It may have ended while it was being opened.
+    // The session may have ended during the opening of the connection.
     if (this.#close) {
       client.close(...this.#close);
       return;

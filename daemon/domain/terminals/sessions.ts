@@ -18,7 +18,7 @@ export class Sessions {
     this.#typists = typists;
   }
 
-  /** Watches over a session until it is over. */
+  /** Watches a session until its end. */
   keep(call: KeyCall, sandboxId: string, terminalId: string, session: Session): void {
     const { sandboxes, log, holdKey } = this.#deps;
     const over = new AbortController();

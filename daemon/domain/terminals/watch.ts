@@ -33,7 +33,7 @@ export function makeWatch({ sandboxes, log }: TerminalDeps, broadcasts: Broadcas
         leave();
         throw error;
       }
-      // A body that is never read has to end as well.
+      // A response body that is never read must end too.
       if (nobody.aborted) leave();
       nobody.addEventListener("abort", leave, { once: true });
       const cut = () => {

@@ -6,7 +6,7 @@ export interface Writer {
   since: string;
 }
 
-/** A terminal by its names, as one. */
+/** The key of a terminal: its sandbox and its id. */
 export function placeOf(sandboxId: string, terminalId: string): string {
   return `${sandboxId} ${terminalId}`;
 }

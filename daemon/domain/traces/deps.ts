@@ -3,7 +3,7 @@ import type { TracesPlan } from "./plan.ts";
 
 export interface TracesDeps {
   plan: TracesPlan;
-  /** Which daemon the spans are of. */
+  /** Identifies the daemon in its spans. */
   hostId: string;
   log: Log;
 }

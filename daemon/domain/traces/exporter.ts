@@ -13,7 +13,7 @@ import { type EndedSpan, toOtlp } from "./span.ts";
 
 /** Queued spans; further ones are dropped. */
 const MAX_WAITING = 4096;
-/** Of one organization: another's are not driven out by it. */
+/** Limit per organization, so that none evicts the spans of others. */
 const MAX_WAITING_OF_ONE = 1024;
 const MAX_TOGETHER = 512;
 /** The first span of a batch waits this long for others. */
@@ -26,7 +26,7 @@ const MAX_RETRY_MS = 30_000;
 const GIVE_UP_MS = 60_000;
 /** Status codes that OTLP defines as retryable. */
 const RETRIED: readonly number[] = [429, 502, 503, 504];
-/** For one span that it cannot read, or for their size, a collector refuses all that came with it: they are sent in parts then. */
+/** A collector refuses a whole batch because of one invalid span, or because of its size: the batch is then sent in parts. */
 const REFUSES_ALL: readonly number[] = [400, 413];
 const MAX_HALVINGS = 4;
 const MAX_REASON = 256;
@@ -44,7 +44,7 @@ export class Exporter {
   #waiting: EndedSpan[] = [];
   #sending: Promise<void> | null = null;
   #timer: Timer | null = null;
-  /** Why the last spans were not taken. */
+  /** Error of the last failed export. */
   #trouble: string | null = null;
   #sent = 0;
   #dropped = 0;
@@ -103,7 +103,7 @@ export class Exporter {
     }
   }
 
-  /** How many of them the collector has taken. Never rejects. */
+  /** Returns the number of spans that the collector has accepted. Never rejects. */
   async #sendSome(spans: readonly EndedSpan[], halvings: number): Promise<number> {
     const told = await this.#sendUntilTold(spans);
     this.#isNow(told.why);
@@ -165,7 +165,7 @@ type ExportResult =
   | { kind: "refused"; why: string; wasForAll: boolean }
   | { kind: "away"; why: string; retryAfterMs: number | null };
 
-/** Follows nothing: the headers are for this collector alone. */
+/** Redirects are not followed: the headers are for this collector only. */
 async function post({ url, headers }: Collector, body: string, stopping: AbortSignal): Promise<ExportResult> {
   const signal = AbortSignal.any([stopping, timeoutSignal(EXCHANGE_MS)]);
   let response: Response;

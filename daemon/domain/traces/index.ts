@@ -9,7 +9,7 @@ import { Exporter } from "./exporter.ts";
 
 export { planTraces, type TracesPlan } from "./plan.ts";
 
-/** Ends with the daemon: a collector that is away must not hold it up. */
+/** Timeout at the daemon's stop: an unavailable collector must not delay it. */
 const STOP_MS = 2000;
 const BEYOND_RATE = "rate_limited" satisfies ErrorCode;
 

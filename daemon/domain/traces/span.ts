@@ -55,7 +55,7 @@ function toSpan(span: EndedSpan) {
 
 const toLink = ({ trace_id, span_id }: TraceContext) => ({ traceId: trace_id, spanId: span_id });
 
-/** Too large for a number: text, as OTLP has it. */
+/** Too large for a JSON number: a string, as required by OTLP. */
 const nanoseconds = (ms: number) => `${BigInt(Math.round(ms * 1000)) * 1000n}`;
 
 function toAttributes(attributes: Attributes) {

@@ -93,7 +93,7 @@ export function makeAccount({ database, onEnded }: AccountDeps): Bound[] {
   ];
 }
 
-/** The person and the session behind a call; the road has let no other in. */
+/** Person and session of a call; the pipeline admits no other caller. */
 export function whoIs({ caller }: Pick<KeyCall, "caller">): { user_id: UserId; session_id: SessionId } {
   if (!caller.session) throw new Error("a call on an account has no session");
   return { user_id: caller.key_id as string as UserId, session_id: caller.session.session_id };

@@ -12,7 +12,7 @@ export interface UserDeps {
   database: Database;
   changes: OrgChanges;
   log: Log;
-  /** All that holds on to keys, and to sessions. */
+  /** Everything that depends on keys and sessions. */
   holds: RevocationWatch;
   planOf(orgId: OrgId): string;
   /** URL of the web application, without a trailing slash. */

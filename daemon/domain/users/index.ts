@@ -118,7 +118,7 @@ export function makeUsers({
   };
 }
 
-/** Of a key that a person makes: whether the person may still give it, in the transaction that adds it. Throws insufficient_scope. */
+/** Checks that a person may give the scopes of a new key, in the transaction that adds it. Throws insufficient_scope. */
 export function requireMaker(queries: Queries, { org_id, created_by_type, created_by_id, scopes }: KeyRow): void {
   if (created_by_type !== "user") return;
   const role = getMembership(queries, org_id as OrgId, created_by_id as UserId)?.role ?? "viewer";

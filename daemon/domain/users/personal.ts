@@ -71,7 +71,7 @@ export function makePersonal({ database, changes, personal, onEnded }: PersonalD
   ];
 }
 
-/** All rows that are about a person, by their tables. */
+/** All rows about a person, by table. */
 export function keptOf(queries: Queries, personal: readonly PersonalTable[], user: UserRow) {
   const rows = personal.map((table) => [nameOf(table), rowsAbout(queries, table, user)] as const);
   return { user_id: user.user_id, exported_at: now(), kept: Object.fromEntries(rows) };

@@ -171,7 +171,7 @@ function joined(row: SessionJoined | undefined): SessionOf | undefined {
   return { ...row.sessions, email, name, disabled_at, role: row.memberships?.role ?? null };
 }
 
-/** Looks a session up by its secret's hash. */
+/** Looks up a session by its secret's hash. */
 export function prepareSessionLookup(queries: Queries) {
   const statement = selectSession(queries)
     .where(eq(sessions.secret_sha256, sql.placeholder("secret_sha256")))
@@ -204,7 +204,7 @@ export function dropBrowsers(queries: Queries, userId: UserId): void {
   queries.delete(browsers).where(eq(browsers.user_id, userId)).run();
 }
 
-/** Those of which nothing can come any more go. */
+/** Adds a link; deletes used and expired links. */
 export function insertLink(queries: Queries, row: LinkRow): void {
   queries
     .delete(links)
@@ -234,7 +234,7 @@ export function goodLink(queries: Queries, linkId: LinkRow["link_id"], at: strin
 const isGood = (linkId: LinkRow["link_id"], at: string) =>
   and(eq(links.link_id, linkId), isNull(links.used_at), gt(links.expires_at, at));
 
-/** Invitations that can be taken, the newest first. */
+/** Invitations that can be accepted, the newest first. */
 export function listInvitations(queries: Queries, orgId: OrgId, at: string): LinkRow[] {
   const open = and(isNull(links.used_at), gt(links.expires_at, at));
   const where = and(eq(links.org_id, orgId), eq(links.kind, "invitation"), open);

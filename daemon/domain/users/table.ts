@@ -11,7 +11,7 @@ export const users = sqliteTable("users", {
   password_hash: text(),
   created_at: text().notNull(),
   disabled_at: text(),
-  /** When the person has shown that the address is theirs. */
+  /** Time at which the person proved to own the address. */
   verified_at: text(),
 });
 
@@ -48,7 +48,7 @@ export const sessions = sqliteTable("sessions", {
   org_id: text().$type<OrgId>().notNull(),
   created_at: text().notNull(),
   seen_at: text().notNull(),
-  /** When its user last proved to be the person. */
+  /** Time of the user's last proof of identity. */
   proved_at: text().notNull(),
   ip: text(),
   user_agent: text(),
@@ -81,15 +81,15 @@ export const links = sqliteTable("links", {
 export const passkeys = sqliteTable("passkeys", {
   passkey_id: text().$type<PasskeyId>().primaryKey(),
   user_id: text().$type<UserId>().notNull(),
-  /** How its keeper calls it, in base64url. */
+  /** Identifier assigned by its authenticator, in base64url. */
   credential_id: text().notNull(),
   /** As COSE, in base64url. */
   public_key: text().notNull(),
-  /** How often it was used, as far as its keeper counts. */
+  /** Number of uses as counted by its authenticator. */
   counter: integer().notNull(),
   /** Comma-separated words: how browsers reach it. */
   transports: text().notNull(),
-  /** The name of the service that it is good at. */
+  /** Name of the service at which it is valid. */
   rp_id: text().notNull(),
   name: text().notNull(),
   is_synced: integer({ mode: "boolean" }).notNull(),
@@ -97,7 +97,7 @@ export const passkeys = sqliteTable("passkeys", {
   last_used_at: text(),
 });
 
-/** Accounts elsewhere, each known by its issuer and subject alone. */
+/** Accounts at identity providers, identified by issuer and subject alone. */
 export const identities = sqliteTable("identities", {
   identity_id: text().$type<IdentityId>().primaryKey(),
   user_id: text().$type<UserId>().notNull(),

@@ -11,7 +11,7 @@ const GONE = 410;
 
 export interface Attempt {
   delivered: boolean;
-  /** The receiver wants nothing more, ever. */
+  /** The receiver permanently declines further events. */
   isGone: boolean;
   /** Null: there was no answer. */
   status: number | null;

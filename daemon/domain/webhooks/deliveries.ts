@@ -25,7 +25,7 @@ const TEST_TYPE = "webhook.test";
 export function makeDeliveries(deps: WebhookDeps, sender: Sender): Bound[] {
   const { database, chains } = deps;
   const { queries } = database;
-  /** An event that is to be sent as if it were new. Throws delivery_not_found. */
+  /** An event that is sent again as if it were new. Throws delivery_not_found. */
   const eventToSend = async (
     { org_id, webhook_id }: WebhookRow,
     id: string,

@@ -8,9 +8,9 @@ import type { SsrfPlan } from "./ssrf-guard.ts";
 import type { WebhookRow } from "./table.ts";
 
 export interface WebhookDeps {
-  /** This host's: how far each webhook has come. */
+  /** This host's database, with the position of each webhook. */
   database: Database;
-  /** Webhooks themselves are changed by its commits. */
+  /** Its commits change the webhooks themselves. */
   directory: Pick<Directory, "database" | "onChange">;
   log: Log;
   chains: Chains;
@@ -21,8 +21,8 @@ export interface WebhookDeps {
   isMakerGood(webhook: WebhookRow): boolean;
   /** Ends things in the organization with makers that have lost access. */
   endMade(orgId: OrgId): Promise<void>;
-  /** Whether there is such an organization, and it has not ended. */
+  /** Whether the organization exists and has not ended. */
   hasOrg(orgId: OrgId): boolean;
-  /** Resolves `self`. Throws org_not_found for any organization but the caller's, insufficient_scope for a key that is bound. */
+  /** Resolves `self`. Throws org_not_found for any organization but the caller's, insufficient_scope for a bound key. */
   findOrg(caller: Caller, orgId: string): OrgId;
 }

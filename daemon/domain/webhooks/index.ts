@@ -17,11 +17,11 @@ export { planSsrfGuard, type SsrfPlan } from "./ssrf-guard.ts";
 
 export interface Webhooks {
   operations: Bound[];
-  /** Whether the organization has one of this id. */
+  /** Whether the organization has a webhook with this id. */
   has(orgId: OrgId, webhookId: string): boolean;
   /** Of all organizations together. */
   figures: Sender["figures"];
-  /** The organization ends: nothing of it is sent any more. */
+  /** Stops sending events of an organization that ends. */
   forgetOrg(orgId: OrgId): Promise<void>;
   /** Sends new events, and those since the last stop, until the returned function is called. */
   start(): () => Promise<void>;

@@ -42,7 +42,7 @@ import type { DeliveryRow, Progress, WebhookRow } from "./table.ts";
 /** Concurrent retries; of a failing receiver. */
 const RETRIES_AT_ONCE = 4;
 const RETRIES_OF_FAILING = 1;
-/** How long the place may have moved on without being written. */
+/** Maximum delay before a moved position is written. */
 const SAVE_MS = 500;
 /** Skipped records after which its position is written anyway. */
 const MAX_UNSAVED = 1000;
@@ -61,7 +61,7 @@ export interface LaneDeps {
   chains: Chains;
   pace: Pace;
   places: FairSemaphore;
-  /** When its next retry is due, by the webhook's id. */
+  /** Times of the next retries, by the webhook's id. */
   deadlines: Deadlines;
   attempt(webhook: WebhookRow, message: Message, signal: AbortSignal): Promise<Attempt>;
   /** Whether the webhook's maker still has access. */
@@ -86,7 +86,7 @@ export class Lane {
   #isSaving = false;
   readonly #over = new AbortController();
   readonly #retrying = new Map<string, Promise<void>>();
-  /** Set whenever there may be fewer that are set aside. */
+  /** Notified when the number of events stored for retry may have decreased. */
   readonly #fewer = new Published(0);
   /** Sending is paused until then: at the receiver's request, or after an internal error. */
   #quietUntilMs = 0;
@@ -101,7 +101,7 @@ export class Lane {
     this.look();
   }
 
-  /** The webhook as it is sent to. */
+  /** The webhook in the version in use. */
   get row(): WebhookRow {
     return this.#row;
   }
@@ -150,7 +150,7 @@ export class Lane {
       try {
         const { org_id } = this.#row;
         const records = await this.#deps.chains.after(org_id, this.#progress.seq, signal);
-        // The end of a maker's access is in the audit, so this check runs then at the latest.
+        // The end of a maker's access is in the audit, so this check runs at that record at the latest.
         if (await this.#hasEnded()) return;
         let wanted = 0;
         for (const record of records) {
@@ -291,10 +291,10 @@ export class Lane {
     this.look();
   }
 
-  /** Whether its maker's access is over: then it is disabled, and sends nothing more. */
+  /** Whether its maker has lost access: then the webhook is disabled, and sends nothing more. */
   async #hasEnded(): Promise<boolean> {
     if (this.#deps.isMakerGood(this.#row)) return false;
-    // The call that ended the access has disabled it; a key's time ends without one.
+    // The call that ended the access has disabled it; but a key expires without a call.
     await this.#deps.endMade(this.#row.org_id);
     this.#deps.onDisabled(this);
     return true;
@@ -346,14 +346,14 @@ export class Lane {
     return found !== undefined && (found.attempts !== attempts || found.next_at !== next_at);
   }
 
-  /** Within a transaction: one more event is lost, and the place is written with that. */
+  /** Within a transaction: counts a lost event, and writes the position with it. */
   #count(queries: Queries, what: "failed_count" | "missed_count", seq = this.#progress.seq): void {
     this.#progress[what]++;
     this.#deps.database.undo(() => void this.#progress[what]--);
     this.#save(queries, seq);
   }
 
-  /** Within a transaction: the event is over. */
+  /** Within a transaction: stores the final state of an event. */
   #end(queries: Queries, row: DeliveryRow): void {
     putDelivery(queries, row);
     dropOver(queries, row.webhook_id, MAX_OVER);

@@ -1,4 +1,4 @@
-/** Webhooks as things that end with their maker. */
+/** Webhooks as resources that end with their maker. */
 import { and, eq, isNull } from "drizzle-orm";
 import { webhookCreate } from "../../../shared/api/webhooks.ts";
 import { appendAudit } from "../audit/index.ts";

@@ -12,7 +12,7 @@ import { type AnswerHead, framingOf, readBody, readHead } from "../ports/http/an
 import { BadAnswer, ByteReader } from "../ports/http/byte-reader.ts";
 import { hostOf, portOf, Unreachable } from "./ssrf-guard.ts";
 
-/** From connecting to the answer's status. */
+/** Timeout from the connection to the status of the response. */
 const ATTEMPT_MS = 15_000;
 /** The body is ignored; a receiver that sends one may finish, within limits. */
 const REST = { bytes: 64 * 1024, ms: 1000 };

@@ -1,7 +1,7 @@
 /** Retry schedule of failed events, and the time after which a webhook is disabled. Pure: the caller passes the time. */
 import { at } from "../../core/clock.ts";
 
-/** After the first try, the second, and so on: 5 s, 1 m, 5 m, 30 m, 2 h, 6 h, 12 h, and from then on 12 h each time. */
+/** Delays after the first attempt, the second, and so on: 5 s, 1 m, 5 m, 30 m, 2 h, 6 h, then 12 h each. */
 const AGAIN_SECONDS = [5, 60, 300, 1800, 7200, 21_600];
 const LATER_SECONDS = 43_200;
 /** Maximum delay that a receiver can request. */

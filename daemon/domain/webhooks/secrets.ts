@@ -20,12 +20,12 @@ export class WebhookSecrets {
     this.#sealing = sealingKey(this.#key, PURPOSE);
   }
 
-  /** As people keep it: whsec_ and 32 bytes in base64. */
+  /** The secret in its external form: whsec_ and 32 bytes in base64. */
   of({ webhook_id, secret_number }: Pick<WebhookRow, "webhook_id" | "secret_number">): string {
     return PREFIX + this.#bytesOf(webhook_id, secret_number).toString("base64");
   }
 
-  /** The header webhook-signature: one of each secret that is good at the time, the newest first. */
+  /** The header webhook-signature: one signature per secret that is valid at the time, the newest first. */
   sign(
     { webhook_id, secret_number, former_until }: Pick<WebhookRow, "webhook_id" | "secret_number" | "former_until">,
     { id, timestamp, body }: { id: string; timestamp: number; body: string },
@@ -40,12 +40,12 @@ export class WebhookSecrets {
       .join(" ");
   }
 
-  /** A URL as it is kept: for this webhook alone. */
+  /** A URL encrypted for storage, for this webhook only. */
   seal(webhookId: string, url: string): string {
     return sealText(this.#sealing, url, webhookId);
   }
 
-  /** Null: it was sealed by another key, or for another webhook. */
+  /** Null if it was sealed with another key, or for another webhook. */
   urlOf({ webhook_id, sealed_url }: Pick<WebhookRow, "webhook_id" | "sealed_url">): string | null {
     try {
       return openText(this.#sealing, sealed_url, webhook_id);

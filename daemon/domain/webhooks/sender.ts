@@ -48,12 +48,12 @@ export class Sender {
   readonly #pace = new Pace(PACE);
   readonly #deadlines = new Deadlines((webhookId) => this.look(webhookId as WebhookId));
   readonly #lanes = new Map<WebhookId, Lane>();
-  /** By webhook: changes to it, one after another. */
+  /** Changes in progress by webhook, one after another. */
   readonly #changing = new Map<WebhookId, Promise<unknown>>();
   /** Lanes that have stopped sending and are writing their position. */
   readonly #closing = new Map<WebhookId, Promise<void>>();
   #isOn = false;
-  /** Set for a while after webhooks were followed. */
+  /** Set for a while after a run of `follow`. */
   #followed: Timer | null = null;
   #mayDiffer = false;
   readonly #tries = { taken: 0, not_taken: 0 };
@@ -146,7 +146,7 @@ export class Sender {
     this.#lanes.get(webhookId)?.look();
   }
 
-  /** The organization is gone, and its webhooks with it. */
+  /** Drops the state of a removed organization. */
   forgetOrg(orgId: OrgId): void {
     this.#pace.forget(orgId);
   }

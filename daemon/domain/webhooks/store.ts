@@ -23,7 +23,7 @@ export function getWebhook(queries: Queries, orgId: OrgId, webhookId: string): W
   return queries.select().from(webhooks).where(isIt).get();
 }
 
-/** After one of them, the oldest first. */
+/** Oldest first, after the given one. */
 export function listWebhooks(queries: Queries, orgId: OrgId, after: string | null, limit: number): WebhookRow[] {
   const isAfter = after === null ? undefined : gt(webhooks.webhook_id, after as WebhookId);
   const isWanted = and(eq(webhooks.org_id, orgId), isAfter);
@@ -34,7 +34,7 @@ export function countWebhooks(queries: Queries, orgId: OrgId): number {
   return queries.select({ n: count() }).from(webhooks).where(eq(webhooks.org_id, orgId)).get()?.n ?? 0;
 }
 
-/** Those of all organizations that are to send. */
+/** Enabled webhooks of all organizations. */
 export function listEnabled(queries: Queries): WebhookRow[] {
   return queries.select().from(webhooks).where(isNull(webhooks.disabled_reason)).all();
 }
@@ -58,7 +58,7 @@ export function deleteOwn(queries: Queries, webhookId: WebhookId): void {
   queries.delete(webhookProgress).where(eq(webhookProgress.webhook_id, webhookId)).run();
 }
 
-/** Webhooks that are gone, and of which this host still has something. */
+/** Removed webhooks of which this host still has rows. */
 export function listGone(queries: Queries): WebhookId[] {
   const known = queries.select({ id: webhooks.webhook_id }).from(webhooks);
   const ids = [
@@ -102,7 +102,7 @@ export function putDelivery(queries: Queries, row: DeliveryRow): void {
     .run();
 }
 
-/** Before one of them, the newest first. */
+/** Newest first, before the given one. */
 export function listDeliveries(
   queries: Queries,
   webhookId: WebhookId,

@@ -1,4 +1,4 @@
-/** Columns of webhooks, which hosts share, of the progress of this host with each, and of deliveries. */
+/** Tables of webhooks (shared by hosts), of this host's progress with each, and of deliveries. */
 import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { DeliveryRecord, WebhookRecord } from "../../../shared/api/webhooks.ts";
 import type { OrgId, WebhookId } from "../../../shared/ids.ts";

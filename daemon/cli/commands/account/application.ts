@@ -1,4 +1,4 @@
-/** `roomd application`: applications that members of an organization have signed in, for callers with `org:admin`. */
+/** `roomd application`: applications that members of an organization have authorized by signing in, for callers with `org:admin`. */
 import type { Command } from "commander";
 import { applicationEnd, applicationList } from "../../../../shared/api/grants.ts";
 import { call } from "../../kit/client.ts";

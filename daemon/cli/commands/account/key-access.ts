@@ -32,13 +32,13 @@ export async function withKeyAccess<T>(
   return done === null ? await asCaller() : done.value;
 }
 
-/** Whether the environment has a service on another host than this one. */
+/** Whether ROOMD_URL names a service on another host. */
 function namesAnotherHost(): boolean {
   const url = URL.parse(process.env.ROOMD_URL?.trim() ?? "");
   return url !== null && !isLoopback(url.hostname);
 }
 
-/** Whether this is the service's host and its data this user's to open. */
+/** Whether this machine is the service's host and this user can open the service's data. */
 function ownsData(options: ConfigOption): boolean {
   if (!IS_HOST) return false;
   try {

@@ -29,7 +29,7 @@ export function keyCommand(): Command {
     .addCommand(revoke());
 }
 
-/** Collects scopes, given as often as one likes. */
+/** Parser of a repeatable option: collects scopes. */
 function scopes(text: string, before: Scope[] = []): Scope[] {
   const scope = SCOPES.find((each) => each === text);
   if (!scope) throw new InvalidArgumentError(`It must be one of ${SCOPES.join(", ")}.`);

@@ -40,9 +40,11 @@ export function loginCommand(): Command {
   });
 }
 
-/** Throws CliError if a sign-in page belongs to another service: its user would approve a code that this service has requested there. */
+/**
+ * Throws CliError if a sign-in page belongs to another service: the user would approve a code that the configured service requested there.
+ */
 function requireOwn(uri: string, { url }: TokenEndpoint): void {
-  // On loopback the pages are at localhost, also if the command line uses an address.
+  // On loopback the pages are at `localhost`, even if the command line uses an IP address.
   if (URL.canParse(uri) && new URL(peopleUrl(uri)).origin === new URL(peopleUrl(url)).origin) return;
   throw new CliError(
     `The service at ${url} refers to ${printable(uri)} for signing in, which is another service. If it has two URLs, use the configured one (http.base_url).`,

@@ -1,4 +1,4 @@
-/** Which organization an operator's command is about: the one named, or the only one. */
+/** The organization of an operator's command: the one in its option, or the only organization. */
 import type { Command } from "commander";
 import type { OrgId } from "../../../../shared/ids.ts";
 import type { Operator } from "../../host/operator.ts";

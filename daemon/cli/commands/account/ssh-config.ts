@@ -57,12 +57,12 @@ function onlySandbox(words: readonly string[]): SandboxWords {
   throw new CliError("Name one sandbox: ROOM AGENT or ROOM/AGENT.", EXIT.usage);
 }
 
-/** The service's SSH gateway. Throws CliError without one. */
+/** The service's SSH gateway. Throws CliError if the service has none. */
 export async function findGateway(): Promise<Gateway> {
   return checkedGateway((await call(configGet, {})).value.ssh);
 }
 
-/** Sandboxes that accept a login: running or asleep. Throws CliError if no sandbox does, or if two have one host name. */
+/** Sandboxes that accept a login: running or asleep. Throws CliError if there are none, or if two share a host name. */
 async function targetsOf(named: SandboxWords | null): Promise<SshTarget[]> {
   const found = await sandboxesOf(named);
   const targets = found.filter(({ state }) => !ENDED.has(state));

@@ -1,4 +1,6 @@
-/** `roomd ssh-key`: the public keys that log in to an organization's sandboxes, by the operator or by a caller with `keys:write`. */
+/**
+ * `roomd ssh-key`: the public keys accepted for logins to an organization's sandboxes, by the operator or by a caller with `keys:write`.
+ */
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { sshKeyAdd, sshKeyList, sshKeyRemove } from "../../../../shared/api/ssh.ts";

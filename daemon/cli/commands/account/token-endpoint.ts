@@ -7,9 +7,9 @@ import { fetchFrom } from "../../kit/web.ts";
 export const COMMAND_LINE_ID = "roomd";
 
 export interface TokenEndpoint {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   url: string;
-  /** PEM of the certificates to trust instead of the system's; null for those. */
+  /** PEM of the certificates to trust instead of the system's; null: the system's. */
   ca: string | null;
 }
 

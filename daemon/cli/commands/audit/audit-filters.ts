@@ -44,7 +44,7 @@ export function withFilters(command: Command): Command {
     .option("--no-reads", "without calls that only read, unless they were refused or failed");
 }
 
-/** The room, or undefined for the organization, and the queries as the service takes them. Throws CliError. */
+/** The room (undefined: the organization), and the filters as query parameters of the API. Throws CliError. */
 export function asked<T extends FilterOptions>(
   room: string | undefined,
   { org, agent, actor, request, trace, record, reads, room: named, ...query }: T,

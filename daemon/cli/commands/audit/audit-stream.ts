@@ -71,7 +71,7 @@ export function followRecords({ room_id, after, follow }: Followed): AsyncGenera
   return records as AsyncGenerator<audit.AuditRecord>;
 }
 
-/** After which record, and whether to wait for more. */
+/** Room, last record already read, and whether to wait for new records. */
 interface Followed {
   room_id: string | undefined;
   after: string | undefined;

@@ -63,7 +63,7 @@ async function verifyOnHost(
   setStatus(verdicts.every(({ ok }) => ok) ? EXIT.ok : EXIT.refused);
 }
 
-/** Of several hosts one for each. */
+/** The verdict as one sentence; for several hosts, one sentence per host. */
 function sentences(verdict: Verdict): string[] {
   const { hosts = [] } = verdict;
   return hosts.length > 1 ? hosts.map((chain) => `${chain.host}: ${sentence(chain)}`) : [sentence(verdict)];

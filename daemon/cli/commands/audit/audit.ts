@@ -1,4 +1,4 @@
-/** `roomd audit`: the audit of a room or of the organization, and its summary. */
+/** `roomd audit`: the audit records of a room or of the organization, and their summary. */
 import type { Command } from "commander";
 import * as audit from "../../../../shared/api/audit.ts";
 import type { OutputOf } from "../../../../shared/api/contract.ts";

@@ -1,4 +1,4 @@
-/** `roomd cp`: files and directories between this machine, a sandbox's own view and a room's drive. */
+/** `roomd cp`: copies files and directories between the local machine, sandboxes and the drives of rooms. */
 import { type Command, InvalidArgumentError } from "commander";
 import { CliError, EXIT } from "../../kit/cli-error.ts";
 import { command } from "../../kit/command.ts";
@@ -79,14 +79,14 @@ async function copy(from: InTree, to: InTree, { json, recursive, mode, owner, ov
   if (done.left_out.length > 0 && !json) await say(printable(leftOut(done)));
 }
 
-/** The entry at the source. Throws CliError if it does not exist. */
+/** The source's entry. Throws CliError if it does not exist. */
 async function sourceOf({ tree, path }: InTree) {
   const found = await tree.stat(path);
   if (!found) throw new CliError(`${tree.spell(path)}: no such file or directory.`);
   return found;
 }
 
-/** Whether the target is a directory, which receives the copy under its own name. */
+/** Whether the target is a directory: then the copy is placed in it under its own name. */
 async function isDirectory({ tree, path, isDirectory: isWritten }: InTree, isOfFile: boolean): Promise<boolean> {
   return (isOfFile && isWritten) || (await tree.stat(path))?.type === "directory";
 }
@@ -123,7 +123,7 @@ function sumOf({ files, directories, links, size_bytes }: Copied): string {
   return `${parts.join(", ")}, ${bytesText(size_bytes)},`;
 }
 
-/** The names of as many as fit a line or two. */
+/** Sentence about entries that were not copied, with as many names as fit one or two lines. */
 function leftOut({ left_out }: Copied): string {
   const links = left_out.filter(({ type }) => type === "symlink").length;
   const others = left_out.length - links;

@@ -1,4 +1,4 @@
-/** `roomd ls`, `roomd rm` and `roomd ps`: short forms for rooms, sandboxes, files of both, and the commands that run. */
+/** `roomd ls`, `roomd rm` and `roomd ps`: short forms for rooms, sandboxes, their files, and running commands. */
 import type { Command } from "commander";
 import { fsDelete, fsList } from "../../../../shared/api/drive.ts";
 import { executionList } from "../../../../shared/api/executions.ts";
@@ -153,7 +153,7 @@ async function allSandboxes(room_id: string | undefined) {
   return found;
 }
 
-/** None of a sandbox that has ended in the meantime. */
+/** The sandbox's running commands; empty if the sandbox has ended in the meantime. */
 async function runningIn(room_id: string, sandbox: string) {
   try {
     const { value } = await call(executionList, { room_id, sandbox });

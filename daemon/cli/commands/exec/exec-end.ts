@@ -1,10 +1,10 @@
-/** The end of a command in a sandbox together with that of the process that follows it: by a signal, or once its output has no reader. */
+/** Ends a sandbox's command together with the CLI process that follows it: on a signal, or when its output has no reader. */
 import { constants } from "node:os";
 import { EXIT } from "../../kit/cli-error.ts";
 import { onBrokenOutput } from "../../kit/output.ts";
 
 const FATAL = ["SIGTERM", "SIGHUP"] as const;
-/** How long the end may take. The service ends a command within 5 s, by SIGKILL at last. */
+/** Time limit for ending the command. The service ends it within 5 s, if necessary by SIGKILL. */
 const END_MS = 10_000;
 
 export interface EndWithUs {
@@ -12,12 +12,12 @@ export interface EndWithUs {
   readonly hasBegun: boolean;
   /** Resolves unless the end has started. Then it never does, so that this process exits with the status of its own signal. */
   unlessBegun(): Promise<void>;
-  /** Ends everything, and then this process; never resolves. */
+  /** Ends the command, then exits this process with `status`; never resolves. */
   end(status: number): Promise<never>;
   [Symbol.dispose](): void;
 }
 
-/** From now on a signal that would end this process calls `end` first. */
+/** Installs handlers: a signal that would end this process calls `end` first. */
 export function endWithUs(end: () => Promise<unknown>): EndWithUs {
   let begun: Promise<never> | null = null;
   const endOnce = (status: number): Promise<never> => {
@@ -33,7 +33,7 @@ export function endWithUs(end: () => Promise<unknown>): EndWithUs {
     process.on(signal, handle);
     return [signal, handle] as const;
   });
-  // A reader that has seen enough (`| head`) is no error.
+  // A reader that closes the output early (`| head`) is not an error.
   const usual = onBrokenOutput(() => void endOnce(EXIT.ok));
   return {
     get hasBegun() {

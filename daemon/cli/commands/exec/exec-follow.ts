@@ -17,7 +17,7 @@ export interface ExecutionName {
 }
 
 interface Following {
-  /** The last event that is known. */
+  /** Sequence number of the last event already received. */
   after: number;
   /** True: follow to the end. False: write the output so far. */
   follow: boolean;
@@ -65,12 +65,12 @@ async function writeOutput(name: ExecutionName, { after, follow, signal }: Follo
 
 async function show({ stream, bytes }: OutputPart, progress: Progress): Promise<void> {
   const to = process[stream];
-  // In a line that the command has not finished nothing of ours is written.
+  // Progress is not drawn on a line that the command has not finished.
   if (to.isTTY) progress.giveWay(bytes.at(-1) === NEWLINE);
   await write(to, bytes).catch(withoutReader);
 }
 
-/** Whatever is to happen then ends this process. */
+/** Calls the handler of a broken output, which ends this process; then never resolves. Throws other errors. */
 function withoutReader(error: unknown): Promise<void> {
   if (errnoOf(error) !== "EPIPE") throw error;
   outputBroke();

@@ -8,7 +8,7 @@ import { LASTING, sdk } from "../../kit/client.ts";
 import { stdinParts } from "../../kit/standard-input.ts";
 import type { ExecutionName } from "./exec-follow.ts";
 
-/** Whether standard input is a file or a pipe, and no terminal, device or closed. */
+/** Whether standard input is a file, a pipe or a socket, rather than a terminal, a device or closed. */
 export function isPiped(): boolean {
   try {
     const stat = fstatSync(0);
@@ -26,7 +26,7 @@ export async function passOnStdin(name: ExecutionName, over: AbortSignal): Promi
     for await (const chunk of stdinParts()) await execution.write(chunk, options);
     await execution.end(options);
   } catch (error) {
-    // It has ended, or reads no more: as a broken pipe, but without the noise.
+    // The command has ended, or no longer reads: handled as a broken pipe, without an error message.
     const isOver = over.aborted || (error instanceof ProblemError && error.code === "invalid_state");
     if (!isOver) throw toCliError(error);
   }

@@ -85,7 +85,7 @@ export function execCommand(setStatus: (status: number) => void): Command {
       const piped = options.stdin && !background && isPiped();
       if (json && !background) return await runAsJson(wanted, name, piped, setStatus);
       const starting = Promise.withResolvers<void>();
-      // Installed before the start: a signal may come as soon as the command runs.
+      // Installed before the start: a signal may arrive as soon as the command runs.
       using ending = background ? null : endWithUs(() => starting.promise.then(() => call(executionEnd, name)));
       const begun = await withProgress(`starting ${argv[0]}`, () =>
         call(executionStart, { ...wanted, ...name, stdin_open: piped }, BEGIN),
@@ -118,10 +118,10 @@ interface Follow {
   ending: EndWithUs | null;
 }
 
-/** Programs that do nothing without input. */
+/** Programs that do nothing without input on standard input. */
 const READS_TERMINAL = /(?:^|\/)(?:ba|da|z|fi)?sh$|(?:^|\/)(?:python3?|node|psql|sqlite3)$/;
 
-/** The hint for a command line that was passed as one word; null for any other failure. */
+/** The hint if a whole command line was passed as one word; null for any other failure. */
 export function hintOf(ended: CommandEnd | null, argv: readonly string[], before: string): string | null {
   const [line = ""] = argv;
   if (ended?.exit_code !== 127 || argv.length > 1 || !/\s/.test(line.trim())) return null;
@@ -133,7 +133,10 @@ function shellOptions({ cwd, user, env, json, background }: ExecOptions): { cwd?
   return { ...(cwd === undefined ? {} : { cwd }), ...(user === undefined ? {} : { user }) };
 }
 
-/** Follows it as if it ran here: its input from ours, ctrl-c for it, a second one for us. Null when it was left running. */
+/**
+ * Follows the execution as if it ran locally: forwards standard input and the first ctrl-c; a second ctrl-c detaches. Resolves to null if
+ * the command was left running.
+ */
 export async function follow(name: ExecutionName, { after, about, piped, ending }: Follow): Promise<CommandEnd | null> {
   const over = new AbortController();
   let interrupts = 0;
@@ -148,7 +151,7 @@ export async function follow(name: ExecutionName, { after, about, piped, ending 
   try {
     const failed = fed.then(() => new Promise<never>(() => {}));
     const ended = await Promise.race([followed, failed]);
-    // The command that we end is reported as ended by SIGTERM, before the call that ends it is answered.
+    // The service reports a command that this process ends as ended by SIGTERM before it answers the call that ends it.
     await ending?.unlessBegun();
     if (ended === null) {
       await say(`roomd: left running; roomd execution attach ${name.room_id} ${name.sandbox} ${name.exec_id}`);
@@ -179,7 +182,7 @@ async function runAsJson(
   setStatus(statusOf(reply.value));
 }
 
-/** The sentence for an out-of-memory kill of the command itself or of one of its child processes. */
+/** Sentence about an out-of-memory kill of the command itself or of one of its child processes. */
 export function outOfMemory({ signal }: Pick<CommandEnd, "signal">): string {
   return signal === "SIGKILL"
     ? "ended by SIGKILL: the sandbox ran out of memory"

@@ -1,4 +1,4 @@
-/** `roomd agent`: the agents of a room, and the topics each listens to. */
+/** `roomd agent`: the agents of a room, and the topics to which each is subscribed. */
 import type { Command } from "commander";
 import { agentList, agentSubscribe } from "../../../../shared/api/fabric.ts";
 import { call } from "../../kit/client.ts";

@@ -72,7 +72,7 @@ function afterSome(error: unknown, sent: number): unknown {
   return after;
 }
 
-/** As many as one call takes; those of a call are kept all or none. */
+/** Batches of as many messages as one call accepts. A call stores all of its messages or none. */
 function* batchesOf(messages: readonly Message[]): Generator<Message[]> {
   let batch: Message[] = [];
   let bytes = 0;

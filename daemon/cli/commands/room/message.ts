@@ -1,4 +1,4 @@
-/** `roomd message`: the messages of a room and their delivery, and how one is written and shown. */
+/** `roomd message`: the messages of a room and their delivery, and their input and output formats. */
 import type { Command } from "commander";
 import {
   agentWait,
@@ -60,7 +60,7 @@ export function contentOf(
   return { ...content, headers, ack_required, ttl_ms };
 }
 
-/** A guest chooses these words, and a terminal would obey some of them. */
+/** A message's payload as lines. It comes from a guest: on a terminal, control characters are escaped. */
 export function textOf({ payload, payload_b64 }: Pick<MessageRecord, "payload" | "payload_b64">): string[] {
   const text = payload_b64 ?? (typeof payload === "string" ? payload : JSON.stringify(payload));
   return text.split("\n").map((line) => (process.stdout.isTTY ? printable(line) : line));

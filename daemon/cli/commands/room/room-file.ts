@@ -10,7 +10,7 @@ import { type Progress, withProgress } from "../../kit/progress.ts";
 import { saveAnswer, whole } from "../../kit/save-answer.ts";
 import { stdinParts } from "../../kit/standard-input.ts";
 
-/** More than the first line of a room's file has. */
+/** Exceeds the length of the first line of any room backup. */
 const MAX_LINE_BYTES = 256 * 1024;
 
 export function backupRoomCommand(): Command {
@@ -65,7 +65,7 @@ interface FileOptions extends JsonOption {
   host: string | undefined;
 }
 
-/** Makes a room of a file of the caller's; - is standard input. Throws CliError. */
+/** Creates a room from a local backup file; `-` is standard input. Throws CliError. */
 export async function restoreFile(file: string, { name, host, json }: FileOptions): Promise<void> {
   const source = file === "-" ? stdinParts() : (await localFile(file)).stream();
   const { line, stream } = await opened(source);
@@ -106,7 +106,7 @@ function aboutOf(line: string): { room_id?: string; left_out: LeftOut } {
   }
 }
 
-/** The first line, and the whole again. */
+/** The first line, and a stream of the whole file including that line. */
 async function opened(source: AsyncIterable<Uint8Array>): Promise<{ line: string; stream: AsyncIterable<Uint8Array> }> {
   const parts = source[Symbol.asyncIterator]();
   const held: Uint8Array[] = [];

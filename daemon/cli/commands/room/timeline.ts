@@ -64,7 +64,7 @@ interface TimelineQuery extends Omit<TimelineOptions, "agent" | "type" | "follow
   types: string | undefined;
 }
 
-/** The newest page, the oldest of it first, and then each item as it comes. */
+/** Prints the newest page in ascending order, then each new item as it arrives. */
 async function followed(asked: TimelineQuery, { json }: JsonOption): Promise<void> {
   if (asked.until !== undefined || asked.cursor !== undefined || asked.order === "asc") {
     throw new CliError("--follow starts with the newest entries: omit --until, --cursor and --order.", EXIT.usage);

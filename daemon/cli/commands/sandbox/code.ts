@@ -1,4 +1,4 @@
-/** `roomd code`: an editor of this machine, working in a sandbox by SSH. */
+/** `roomd code`: opens a local editor that works in a sandbox over SSH. */
 import type { Command } from "commander";
 import { type SandboxRecord, sandboxGet, sandboxResume } from "../../../../shared/api/sandboxes.ts";
 import { sshKeyList } from "../../../../shared/api/ssh.ts";
@@ -79,7 +79,7 @@ function argvOf(editor: Editor, host: string, path: string | null): string[] {
   return [editor, "--remote", `ssh-remote+${host}`, ...(path === null ? [] : [path])];
 }
 
-/** JetBrains Gateway has a form in place of a command line. */
+/** JetBrains Gateway has no command line: prints the values for its connection form. */
 async function printGateway(sandbox: SandboxRecord, gateway: Gateway, path: string | null, options: JsonOption) {
   const form = {
     host: gateway.host,
@@ -99,7 +99,7 @@ async function awake(room_id: string, sandbox: string): Promise<SandboxRecord> {
   return { ...value, state: resumed.state };
 }
 
-/** Missing requirements of an editor in the sandbox, each with its remedy. */
+/** Requirements of the editor that the sandbox does not meet, each with its remedy. */
 function lacking({ memory_mib, egress }: SandboxRecord, wanted: Options["with"]): string[] {
   const needs = wanted === "idea" ? IDEA_MEMORY_MIB : EDITOR_MEMORY_MIB;
   const isOffline =
@@ -115,7 +115,7 @@ function lacking({ memory_mib, egress }: SandboxRecord, wanted: Options["with"])
   ];
 }
 
-/** A warning if no key can log in; null for a caller without the right to list them. */
+/** A warning if no public key is registered; empty if the caller may not list keys. */
 async function keyLines(): Promise<string[]> {
   try {
     const { value } = await call(sshKeyList, { org_id: "self" });

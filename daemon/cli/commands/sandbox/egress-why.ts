@@ -1,4 +1,4 @@
-/** `roomd egress why`: whether sandboxes may connect to a host, and which setting allows it. */
+/** `roomd egress why`: whether sandboxes may connect to a host, and the setting that decides it. */
 import type { Command } from "commander";
 import type { OutputOf } from "../../../../shared/api/contract.ts";
 import { egressExplain } from "../../../../shared/api/egress.ts";
@@ -31,7 +31,7 @@ export function whyCommand(setStatus: (status: number) => void): Command {
     .action(async (words: string[], options: JsonOption) => {
       const { room_id, agent, host, port } = readWords(words);
       const explained: Explained[] = [];
-      // One after another: a room has up to hundreds of sandboxes.
+      // Sequential: a room has up to hundreds of sandboxes.
       for (const sandbox of await sandboxesOf(room_id, agent)) {
         const { value } = await call(egressExplain, {
           room_id: sandbox.room_id,
@@ -56,7 +56,7 @@ function linesOf(items: readonly Explained[]): string[] {
   return [...table(["SANDBOX", "VERDICT", "WHY"], rows), ...hints];
 }
 
-/** The sandbox that is named, or all that have not ended, of a room or of all rooms. */
+/** The named sandbox, or all sandboxes that have not ended, of one room or of all rooms. */
 async function sandboxesOf(room_id: string | undefined, agent: string | null) {
   if (room_id !== undefined && agent !== null) return [{ room_id, agent_id: agent }];
   const items =
@@ -68,7 +68,7 @@ async function sandboxesOf(room_id: string | undefined, agent: string | null) {
     .map((each) => ({ room_id: each.room_id, agent_id: each.agent_id }));
 }
 
-/** ROOM AGENT HOST in three words is taken too, as the other commands of egress write it. */
+/** Also accepts the three words ROOM AGENT HOST, as in the other egress commands. */
 function readWords(words: readonly string[]) {
   const place = words.slice(0, -1).flatMap((word) => word.split("/"));
   const [, host, port] = /^\[?(.+?)\]?(?::(\d{1,5}))?$/.exec(hostOf(words.at(-1) ?? "")) ?? [];
@@ -78,5 +78,5 @@ function readWords(words: readonly string[]) {
   return { room_id, agent, host, port: port === undefined ? undefined : Number(port) };
 }
 
-/** An IPv6 address without a port gets its brackets. */
+/** Adds brackets to an IPv6 address without a port. */
 const hostOf = (text: string): string => (/^[^[\]]*:[^[\]]*:[^[\]]*$/.test(text) ? `[${text}]` : text);

@@ -30,7 +30,7 @@ const MODES: Record<Policy["mode"], string> = {
   public: "public (every public address)",
 };
 
-/** The policy for people. Modes that do not use the list show it only if it has entries, such as private ranges. */
+/** The policy as text. Modes that do not use the allowlist show it only if it has entries, such as private ranges. */
 export function policyFor<Shown extends Policy>({ mode, allowlist, ...others }: Shown) {
   const list = mode === "allowlist" || allowlist.length > 0 ? { allowlist } : {};
   return { mode: MODES[mode], ...list, ...others };

@@ -1,4 +1,4 @@
-/** `roomd file`: single entries of a sandbox's own file system. Copies are in cp.ts, lists and deletion in ls.ts. */
+/** `roomd file`: single entries of a sandbox's file system. Copies are in cp.ts, lists and deletion in ls.ts. */
 import type { Command } from "commander";
 import * as files from "../../../../shared/api/sandbox-files.ts";
 import { CliError, EXIT, lost } from "../../kit/cli-error.ts";

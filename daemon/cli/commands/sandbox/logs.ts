@@ -30,7 +30,7 @@ export function logsCommand(): Command {
     .option("--limit <lines>", "maximum number of lines per request", integer(1))
     .option("-f, --follow", "follow the log, until ctrl-c")
     .action(async (room_id: string, sandbox: string, { json, follow, ...query }: LogsOptions) => {
-      // A guest chooses these bytes, and a terminal would obey some of them.
+      // The guest controls these bytes: on a terminal, control characters are escaped.
       const shown = process.stdout.isTTY ? printable : (line: string) => line;
       for (let after = query.after; ; ) {
         const hasBegun = follow && after !== query.after;

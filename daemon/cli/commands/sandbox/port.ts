@@ -81,7 +81,7 @@ function list(): Command {
       return await show(reply, options, ({ items }) => table(COLUMNS, items.map(cellsOf)));
     }
     const ports: (PortItem & { agent_id: string })[] = [];
-    // One after another: a room has up to hundreds of sandboxes.
+    // Sequential: a room has up to hundreds of sandboxes.
     for (const agent_id of await agentsOf(room_id)) {
       const { items } = (await call(portList, { room_id, sandbox: agent_id })).value;
       ports.push(...items.map((port) => ({ agent_id, ...port })));

@@ -29,7 +29,7 @@ interface RunOptions {
 }
 
 const AGENT = "main";
-/** Lifetime of the room if this process is killed before it can delete it. */
+/** Lifetime of the room if this process is killed before it deletes the room. */
 const ROOM_SECONDS = 86_400;
 const IDLE_SECONDS = 900;
 
@@ -80,7 +80,7 @@ export function runCommand(setStatus: (status: number) => void): Command {
     });
 }
 
-/** Ctrl-c ends it as any other failure does. */
+/** Creates the room and the sandbox. Ctrl-c cleans up as any other failure does. */
 async function makeSandbox(room_id: string, options: RunOptions, ending: EndWithUs): Promise<void> {
   const { room, template: template_id, memory: memory_mib, egress } = options;
   const interrupted = () => void ending.end(EXIT.signal + constants.signals.SIGINT);
@@ -98,7 +98,7 @@ async function makeSandbox(room_id: string, options: RunOptions, ending: EndWith
   }
 }
 
-/** In a named room, an existing room or sandbox is used as it is. */
+/** Ignores the conflict error `code` if the user named the room: an existing room or sandbox is used unchanged. */
 const ifNew = (room: string | undefined, code: string) => (error: unknown) => {
   const isThere = error instanceof CliError && error.complaint.code === code;
   if (room === undefined || !isThere) throw error;

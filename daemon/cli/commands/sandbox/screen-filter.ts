@@ -16,24 +16,24 @@ const BEL = "\x07";
 const CUT = "\x18\x1a";
 const CONTROLS = "\b\t\n\v\f\r\x0e\x0f";
 const STRINGS = "]PX^_";
-/** Save and restore the cursor, index, next line, set a tab, reverse index. */
+/** Escape sequences: save and restore cursor, index, next line, set tab, reverse index. */
 const ESCAPES = "78DEHM";
-/** Line drawing, British, ASCII: they change how text looks. */
+/** Character sets that change only the appearance of text: line drawing, British, ASCII. */
 const CHARSETS = "0AB";
-/** Cursor, erase, insert and delete, scroll, tabs, repeat, colours, scroll region. */
+/** Final bytes of control sequences: cursor, erase, insert and delete, scroll, tabs, repeat, colours, scroll region. */
 const SEQUENCES = "@ABCDEFGHIJKLMPSTXZ`abdefgmrsu";
 /** Origin, wrap, cursor, alternate screen, synchronized updates. */
 const PRIVATE_MODES = ["6", "7", "25", "1049", "2026"];
 const INSERT_MODE = "4";
 const ERASE_SCROLLBACK = "3";
 const MAX_CHARACTERS = 64;
-/** Colours by their parts have the most digits; a count of more would keep the terminal busy. */
+/** Colours given by components have the most digits; a larger repeat count would keep the terminal busy. */
 const PARAMETERS = /^(\??)((?:\d{0,4}[;:])*\d{0,4})$/;
 
 /** Restores the modes that a program still drawing has changed; colours and cursor are LocalTerminal's. */
 export const AS_BEFORE = `${ESC}7${ESC}[r${ESC}[4l${ESC}[?6l${ESC}[?7h${ESC}[?2026l${ESC}(B\x0f${ESC}8`;
 
-/** Of one terminal's bytes, in whatever pieces they come. */
+/** Filter of one terminal's output, which may arrive in chunks of any size. */
 export class ScreenFilter {
   readonly #decoder = new TextDecoder();
   #state: State = "text";
@@ -115,7 +115,7 @@ function sequence(parameters: string, last: string): string {
   }
   if (mark !== "" || !SEQUENCES.includes(last)) return "";
   if (last === "J" && numbers === ERASE_SCROLLBACK) return "";
-  // With more numbers it has the mouse followed.
+  // With several parameters, T starts mouse tracking.
   if (last === "T" && numbers.includes(";")) return "";
   return `${ESC}[${numbers}${last}`;
 }

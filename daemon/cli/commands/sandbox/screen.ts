@@ -21,7 +21,7 @@ import { integer, milliseconds, numbers } from "../../kit/values.ts";
 
 const WIDTH = "width of the picture; the screen's own if absent or larger than that";
 const NO_PICTURE = "The action was done, and there is no picture of it now: take one with `roomd screen`.";
-/** They are nothing but a picture. */
+/** Actions with a picture as their only result. */
 const PICTURES: readonly ComputerAction[] = ["screenshot", "zoom"];
 
 interface ScreenOptions extends JsonOption {

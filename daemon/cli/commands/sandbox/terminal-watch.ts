@@ -61,18 +61,18 @@ function bytesOf({ data_b64 }: WatchMessage): Uint8Array {
   return typeof data_b64 === "string" ? Uint8Array.fromBase64(data_b64) : new Uint8Array(0);
 }
 
-/** Events as they come, for programs. */
+/** Prints events as lines of JSON as they arrive. */
 function asLines(): Screen {
   return { take: (event) => print(plainJson(JSON.stringify(event))), close: async () => {} };
 }
 
-/** For a file or a pipe. */
+/** Writes the filtered output to a file or a pipe. */
 function asText(): Screen {
   const filter = new ScreenFilter();
   return { take: (event) => write(process.stdout, filter.pass(bytesOf(event))), close: async () => {} };
 }
 
-/** On the whole of this terminal: keys do nothing but leave. */
+/** Shows the output on the whole local terminal; keys can only leave the view. */
 function onTerminal(left: AbortController): Screen {
   const local = new LocalTerminal();
   const filter = new ScreenFilter();

@@ -22,7 +22,7 @@ export class KeyReader {
         const command = COMMANDS[byte];
         this.#atLineStart = command !== undefined;
         if (command) return { bytes: Uint8Array.from(bytes), command };
-        // A second ~ is the first one; with anything else there are both.
+        // `~~` sends a single ~; before any other character the ~ is sent as well.
         bytes.push(TILDE);
         if (byte === TILDE) continue;
       } else if (this.#atLineStart && byte === TILDE) {

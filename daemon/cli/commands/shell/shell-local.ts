@@ -40,7 +40,7 @@ export class LocalTerminal {
     process.stdin.resume();
   }
 
-  /** Puts everything back. Again is nothing. */
+  /** Restores the terminal's state. A second call does nothing. */
   close(): void {
     if (!this.#restore) return;
     process.stdin.pause();
@@ -54,7 +54,7 @@ export class LocalTerminal {
     this.#isCutOff = true;
   }
 
-  /** Shows bytes of theirs; `onFull` is called when the screen is behind, `onReady` when it is not any more. */
+  /** Shows output of the sandbox's terminal. `onFull` is called when too much output is pending, `onReady` once it has drained. */
   show(bytes: Uint8Array, onFull: () => void, onReady: () => void): void {
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const [on, off] = [text.lastIndexOf(ALTERNATE_SCREEN.on), text.lastIndexOf(ALTERNATE_SCREEN.off)];
@@ -74,7 +74,7 @@ export class LocalTerminal {
     process.stdout.write(`\r\nroomd: ${text}\r\n`);
   }
 
-  /** Resolves once everything has been shown. */
+  /** Resolves once all output has been written. */
   flush(): Promise<void> {
     return new Promise((resolve) => void process.stdout.write("", () => resolve()));
   }

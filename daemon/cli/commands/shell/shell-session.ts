@@ -20,7 +20,7 @@ const OPEN = 1;
 /** Lifetime of a terminal without a client. */
 const GIVE_UP_MS = 10 * 60_000;
 const RETRY_MS = { first: 100, most: 2_000 } as const;
-/** A break that is shorter is not worth a word. */
+/** Shorter interruptions are not reported. */
 const TELL_AFTER_MS = 2_000;
 const MAX_UNSENT_BYTES = 64 * 1024;
 /** Refusals that time may cure. */
@@ -53,7 +53,9 @@ export class ShellSession {
     this.#local = local;
   }
 
-  /** Resolves to how it ended; throws CliError when it cannot go on. The local terminal is then as it was. */
+  /**
+   * Resolves to the outcome of the session; throws CliError if the session cannot continue. The local terminal is restored in both cases.
+   */
   async run(): Promise<Outcome> {
     this.#local.open(
       (typed) => this.#type(typed),
@@ -96,7 +98,7 @@ export class ShellSession {
     }
   }
 
-  /** Attaches and stays so; resolves to how that ended. */
+  /** Attaches once and stays attached until the connection ends; resolves to the reason. */
   async #attachOnce(): Promise<{ wasAttached: boolean; code: number; reason: string }> {
     const { key, ca } = await findConnection();
     const input = { ...this.#place, takeover: "1", since: this.#offset ?? undefined };
@@ -145,7 +147,7 @@ export class ShellSession {
     this.#over.resolve({ kind: "left" });
   }
 
-  /** While there is no connection a little is kept, as a terminal's own buffer would. */
+  /** Input typed while disconnected is buffered up to a limit, as in a terminal's own input buffer. */
   #send(bytes: Uint8Array): void {
     if (this.#isAttached) this.#socket?.send(bytes);
     else if (this.#unsent.reduce((sum, each) => sum + each.byteLength, 0) + bytes.byteLength <= MAX_UNSENT_BYTES) {
@@ -167,7 +169,7 @@ export class ShellSession {
       await call(terminalGet, this.#place);
     } catch (error) {
       const code = error instanceof CliError ? error.complaint.code : undefined;
-      // Without a code no service has answered.
+      // Without a code there was no answer from a service.
       if (code !== undefined && !PASSING.includes(code)) throw error;
     }
   }

@@ -41,7 +41,7 @@ export function shellCommand(setStatus: (status: number) => void): Command {
     });
 }
 
-/** Runs a terminal in this one; resolves with the exit status. */
+/** Runs a sandbox's terminal in the local one; resolves with the exit status. */
 export async function openShell(
   room_id: string,
   sandbox: string,
@@ -80,7 +80,7 @@ export async function openShell(
   return statusOf(outcome);
 }
 
-/** The local TERM, when the interface takes it for one. */
+/** The local TERM, if the API accepts its value. */
 function termOf(): string | undefined {
   const { TERM = "" } = process.env;
   return /^[A-Za-z0-9][\w.+-]{0,63}$/.test(TERM) ? TERM : undefined;

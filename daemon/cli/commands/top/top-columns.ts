@@ -9,9 +9,9 @@ export type Sort = (typeof SORTS)[number];
 interface Column {
   header: string;
   sort?: Sort;
-  /** Of names, which may be cut. */
+  /** Whether the column contains names, which may be truncated. */
   isName?: true;
-  /** The lowest are omitted first. */
+  /** Columns with the lowest value are omitted first. */
   worth: number;
   cell(row: TopRow, nowMs: number): string;
 }
@@ -41,7 +41,7 @@ const KEYS: Record<Exclude<Sort, "agent">, (row: TopRow) => number | null> = {
     rates.sent_bytes_per_second === null ? null : rates.sent_bytes_per_second + (rates.received_bytes_per_second ?? 0),
 };
 
-/** The largest first; equal values by name, so that rows do not jump. */
+/** Sorts rows, the largest first; equal values by name, so that rows do not jump. */
 export function sorted(rows: readonly TopRow[], by: Sort): TopRow[] {
   const name = ({ room_id, agent_id, sandbox_id }: TopRow) => `${room_id}\n${agent_id}\n${sandbox_id}`;
   const key = by === "agent" ? () => 0 : KEYS[by];

@@ -11,7 +11,7 @@ const MAX_FILTER = 128;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: keys of a terminal are these
 const KEY = /\x1b(?:\[|O)[\d;]*[A-Za-z~]|[\s\S]/g;
 
-/** By rows, pages, or to an end. */
+/** Scroll keys: by one row, by a page, or to the start or end. */
 const MOVES: Record<string, (page: number, rows: number) => number> = {
   "\x1b[A": () => -1,
   "\x1bOA": () => -1,

@@ -1,7 +1,7 @@
 /** Rates between two usage responses: shares of processors, and bytes and requests per second. */
 import type { Top, TopItem } from "../../../../shared/api/overview/top.ts";
 
-/** Null: not known yet, or not any more. */
+/** Null: no rate is known, either not yet or no longer. */
 export interface TopRates {
   items: readonly (TopItem & { rates: ItemRates })[];
   not_shown: number;
@@ -12,7 +12,7 @@ export interface TopRates {
 }
 
 interface ItemRates {
-  /** Of one processor: a sandbox with two can take 200. */
+  /** Percent of one processor: a sandbox with two can reach 200. */
   cpu_percent: number | null;
   sent_bytes_per_second: number | null;
   received_bytes_per_second: number | null;
@@ -22,7 +22,7 @@ interface HostRates {
   /** Of all processors together. */
   cpu_percent: number | null;
   requests_per_second: number | null;
-  /** Of the service's event loop, altogether and by owner. */
+  /** Load of the service's event loop, in total and by owner. */
   loop_percent: number | null;
   loop_owners: { owner: string; percent: number }[];
 }

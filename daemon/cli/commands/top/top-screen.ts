@@ -15,11 +15,11 @@ import type { TopRates } from "./top-rates.ts";
 export interface TopView {
   rates: TopRates | null;
   sort: Sort;
-  /** How many rows are above the screen. */
+  /** Number of rows scrolled out above the screen. */
   scroll: number;
   /** Only rows with this text in the room or agent. */
   filter: string;
-  /** Whether the filter is being typed. */
+  /** Whether the user is typing the filter. */
   isTyping: boolean;
   /** A message, for example that the service does not answer. */
   notice: string | null;
@@ -39,7 +39,7 @@ const HIGH = { yellow: 70, red: 90 } as const;
 
 /** Number of rows for sandboxes on a screen of this size. */
 export function roomFor(view: TopView, rows: number, cols: number): number {
-  // The header of the table, and the line of keys.
+  // Reserves the table's header and the line of keys.
   return Math.max(1, rows - headerOf(view.rates, cols).length - 2);
 }
 
@@ -121,7 +121,7 @@ function headerOf(rates: TopRates | null, cols: number): string[] {
 const MAX_OWNERS = 4;
 const OWNERS: Record<string, string> = { net: "without a key", host: "roomd" };
 
-/** The service's event loop: load, owners, longest piece. */
+/** The service's event loop: load, owners, and the longest uninterrupted piece of work. */
 function loopOf({ loop, rates }: NonNullable<TopRates["host"]>): HeaderPart[] {
   const owners = rates.loop_owners.slice(0, MAX_OWNERS);
   const { longest } = loop;
@@ -172,7 +172,7 @@ function countStates(items: readonly TopRow[]): Record<string, number> {
   return counts;
 }
 
-/** Parts side by side, on as many lines as they take. */
+/** Places parts side by side, on as many lines as necessary. */
 function flow(parts: readonly HeaderPart[], cols: number): string[] {
   const lines: HeaderPart[] = [];
   for (const next of parts) {

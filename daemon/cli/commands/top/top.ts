@@ -16,7 +16,7 @@ import { pageOf, screenOf, type TopView } from "./top-screen.ts";
 
 const DEFAULT_INTERVAL_MS = 1000;
 const LEAST_INTERVAL_MS = 250;
-/** An answer that is later than this is missed. */
+/** Deadline of an answer; a later one is skipped. */
 const PATIENCE_MS = 3000;
 const NO_ANSWER = "The service does not answer; retrying.";
 const NO_KEY = "Set ROOMD_API_KEY to see the sandboxes of its organization.";
@@ -162,10 +162,10 @@ class LiveTop {
   }
 }
 
-/** A screen that is behind shows the next picture. */
+/** Ignores back-pressure: a slow terminal gets the next picture instead. */
 const noWait = () => {};
 
-/** No answer, or a retryable error. */
+/** Whether the service did not answer, or answered with a retryable error. */
 function isPassing(error: unknown): boolean {
   return error instanceof CliError && (error.unreachable || error.complaint.retryable === true);
 }

@@ -33,7 +33,7 @@ import { crossedDirectory } from "../../../host/isolation/directories.ts";
 import { hasSystemd, reloadUnits, serviceDo, serviceLog } from "../../../host/system-service.ts";
 import { CliError } from "../../kit/cli-error.ts";
 
-/** That of the template's packages is no business of the daemon's. */
+/** The mirror of the template's packages is not a setting of the daemon. */
 const NOT_OF_THE_DAEMON = "ROOMD_TEMPLATE_MIRROR";
 const BINARIES = ["roomd", "roomd-agent"];
 const START_DEADLINE_MS = 60_000;
@@ -66,7 +66,7 @@ export async function provideDaemon(): Promise<string> {
   return `started as the service roomd at ${url}`;
 }
 
-/** The variables of this shell that configure the daemon. */
+/** Variables of this shell that configure the daemon. */
 export function variablesOf({ origins }: LoadedConfig): Record<string, string> {
   const names = Object.values(origins).filter((origin) => origin in process.env && origin !== NOT_OF_THE_DAEMON);
   return Object.fromEntries(names.map((name) => [name, process.env[name] ?? ""]));
@@ -93,7 +93,9 @@ function installFrom(directory: string): string {
   return INSTALLED;
 }
 
-/** Its environment is made of the configuration only: a variable of the runtime inside the binary could run other code. */
+/**
+ * Starts the daemon. Its environment has the configuration's variables only: a variable of the embedded runtime could execute other code.
+ */
 async function startedInBackground(
   home: string,
   url: string,

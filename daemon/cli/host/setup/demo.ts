@@ -12,16 +12,16 @@ import type { Step } from "./steps.ts";
 export const ROOM = "demo";
 export const AGENT = "agent-1";
 const MEMORY_MIB = 512;
-/** Leaves 9100, with which docs/guide.md begins. */
+/** Size of the files that the demo copies. */
 const FILE_BYTES = 64 * 1024;
-/** The states of a sandbox that is not there yet; the service gives each of them its time. */
+/** States of a sandbox before it runs; the service limits the duration of each. */
 const COMING: readonly string[] = ["creating", "starting"];
 const LOOK_MS = 500;
 
 /** How many steps it has. */
 export const DEMO_STEPS = 4;
 
-/** Throws CliError at the first thing that does not work. */
+/** Runs the demo. Throws CliError at the first failure. */
 export async function showDemo(step: Step, keyFile: string): Promise<void> {
   await step("a room", () => makeRoom(keyFile));
   await step("a sandbox", makeSandbox);
@@ -59,7 +59,7 @@ async function makeSandbox(): Promise<string> {
   return `created sandbox ${AGENT}: a virtual machine with ${MEMORY_MIB} MiB, ready after ${made.create_wall_ms} ms (${made.start_mode})`;
 }
 
-/** A create is answered after a minute, whether it runs or not; a slow host may boot it for longer. */
+/** Resolves once the sandbox runs. The create call is answered after a minute in any case; a slow host may need longer to boot. */
 async function untilItRuns(place: { room_id: string; sandbox: string }) {
   for (;;) {
     const { value: sandbox } = await call(sandboxGet, place);

@@ -13,7 +13,7 @@ interface Host {
   device: string;
   /** Written only if udev is installed. */
   rule: string;
-  /** Resolves to the number of the group, which is made if it is missing. */
+  /** Resolves to the group's id; creates the group if it is missing. */
   groupId(): Promise<number>;
 }
 
@@ -27,7 +27,10 @@ const THIS_HOST: Host = {
   },
 };
 
-/** Makes the device usable for a group if it is root's alone, now and for later boots. Resolves to a sentence, null if nothing was to be done. */
+/**
+ * Makes the device accessible to a group if only root can use it, now and after later boots. Resolves to a sentence, or null if nothing had
+ * to be done.
+ */
 export async function provideKvm({ device, rule, groupId }: Host = THIS_HOST): Promise<string | null> {
   if (!existsSync(device) || isUsable(device)) return null;
   const gid = await groupId();
@@ -43,7 +46,7 @@ function isUsable(device: string): boolean {
   return (statSync(device).mode & FOR_ALL) === FOR_ALL || kvmGroups(device).length > 0;
 }
 
-/** Its number in the text of /etc/group. */
+/** The group's id in the text of /etc/group. */
 export function groupIn(text: string): number | null {
   const line = text.split("\n").find((each) => each.startsWith(`${GROUP}:`));
   const id = Number(line?.split(":")[2] ?? Number.NaN);

@@ -28,7 +28,7 @@ export async function installPackages(note: (line: string) => void): Promise<str
 
 const PROXY = /^(https?|ftp|no)_proxy$/i;
 
-/** Variables that name a proxy, as env(1) takes them. */
+/** Proxy variables of the environment, as arguments of env(1). */
 function proxies(): string[] {
   return Object.entries(process.env).flatMap(([name, value]) => (PROXY.test(name) ? [`${name}=${value}`] : []));
 }

@@ -1,4 +1,4 @@
-/** A template build of another process: setup shows its progress, and waits for its end. */
+/** A template build in another process: setup shows its progress and waits for its end. */
 import { existsSync, readFileSync } from "node:fs";
 import type { Paths } from "../../../core/config/paths.ts";
 

@@ -9,7 +9,7 @@ import { withOperator } from "../operator.ts";
 import { untilBuildEnds } from "./running-build.ts";
 
 const TEMPLATE = "default";
-/** Image, its cache, and the snapshot. */
+/** Disk space for the image, its cache and the snapshot. */
 const NEEDS_GIB = 4;
 
 /** Returns the outcome as text. Throws CliError if there is not enough space, and the build's errors. */
@@ -21,7 +21,7 @@ export async function provideTemplate(paths: Paths, note: (line: string) => void
   if (items.some(({ template_id }) => template_id === TEMPLATE)) return "it is there";
   requireSpace(paths.data);
   if (isLocked(paths.build_lock)) {
-    // It may be of this template.
+    // The other build may be of the same template.
     note("another build is running on this host; waiting for its end");
     await untilBuildEnds(paths, note);
     return await provideTemplate(paths, note);

@@ -31,7 +31,7 @@ export async function withAnchors(
   return { ...verdict, ok: false, from_seq: verdict.from_seq || 1, broken_at: broken };
 }
 
-/** The first record that was anchored and is not there as it was; null: all are. */
+/** The first anchored record that is missing or has changed; null if there is none. */
 async function firstLost(
   queries: Queries,
   anchors: AnchorStore,
@@ -107,7 +107,7 @@ function isLost(queries: Queries, orgKey: ChainKey, { seq, hash }: Pick<Anchor, 
   return hashAt(queries, orgKey, seq) !== hash;
 }
 
-/** Of a chain that ends before an anchor, the first record that is not there. */
+/** The first broken record of a chain with a lost anchor: the first missing one if the chain ends before the anchor. */
 function brokenAt(queries: Queries, orgKey: ChainKey, { seq }: Pick<Anchor, "seq">): number {
   return Math.min(seq, (chainHead(queries, orgKey)?.seq ?? 0) + 1);
 }

@@ -20,18 +20,18 @@ export interface AnchorsDeps {
   database: Database;
   log: Log;
   store: AnchorStore;
-  /** From the first record that is new until its chain is anchored. */
+  /** Delay from the first new record to the anchoring of its chain. */
   intervalMs: number;
 }
 
 export class Anchors {
   readonly #deps: AnchorsDeps;
-  /** The last that is anchored of each chain. */
+  /** Seq of each chain's last anchor. */
   readonly #anchored = new Map<ChainKey, number>();
   #timer: Timer | null = null;
   #adding: Promise<void> = Promise.resolve();
   #stopped = false;
-  /** Chains that are behind their anchors, or others; null: not known yet. */
+  /** Number of chains that end before an anchor or differ from it; null: unknown. */
   #lost: number | null = null;
 
   constructor(deps: AnchorsDeps) {

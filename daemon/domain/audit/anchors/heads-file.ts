@@ -22,15 +22,15 @@ export interface HeadsFileDeps {
   database: Database;
   log: Log;
   file: string;
-  /** From the first record that is new until its chain's head is written. */
+  /** Delay from the first new record to the write of its chain's head. */
   intervalMs: number;
-  /** Ends the service: lines that an earlier sync has reported as written may be lost. */
+  /** Terminates the service: lines that an earlier sync has reported as written may be lost. */
   onLost(error: DiskFailure): void;
 }
 
 export class HeadsFile {
   readonly #deps: HeadsFileDeps;
-  /** Seqs that are in the file, by chain. */
+  /** Seq of each chain's last head in the file. */
   #written = new Map<ChainKey, number>();
   #timer: Timer | null = null;
   #writing: Promise<void> = Promise.resolve();
@@ -47,7 +47,7 @@ export class HeadsFile {
     this.#timer ??= startTimer(() => void this.settle(), this.#deps.intervalMs).unref();
   }
 
-  /** Writes the heads that have moved. Never rejects. */
+  /** Writes the changed heads. Never rejects. */
   settle(): Promise<void> {
     stopTimer(this.#timer);
     this.#timer = null;
@@ -88,7 +88,7 @@ export class HeadsFile {
     try {
       await handle.appendFile(isLine ? text.join("") : `\n${text.join("")}`);
       await handle.sync();
-      // A new file's name has to be on disk as well.
+      // The directory entry of a new file must be on disk as well.
       if (size === 0) await syncDirectory(dirname(file));
     } catch (error) {
       if (isOutOfSpace(error)) throw error;
@@ -118,7 +118,7 @@ export class HeadsFile {
   }
 }
 
-/** A crash or a full disk may have left part of a line, which the next must not go on with. */
+/** Whether the file ends with a complete line: a crash or a full disk may leave a partial one, which the next line must not extend. */
 async function endsLine(handle: Awaited<ReturnType<typeof open>>, size: number): Promise<boolean> {
   if (size === 0) return true;
   const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, size - 1);

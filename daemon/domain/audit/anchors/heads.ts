@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import type { Head } from "../chain/chain.ts";
 import { type ChainKey, chainKey, orgOfChain } from "../chain/chain-key.ts";
 
-/** By the chain's key: the hashes of its records, by seq. */
+/** Hashes of records by chain key and seq. */
 export type Witnessed = Map<ChainKey, Map<number, string>>;
 
 export function headLine(orgKey: ChainKey, { seq, hash }: Head, at: string): string {
@@ -17,7 +17,7 @@ export function filesOf(file: string): string[] {
 
 export interface ReadHeads {
   witnessed: Witnessed;
-  /** Lines that are no heads, as `FILE:LINE`; a crash may leave part of one. */
+  /** Lines without a valid head, as `FILE:LINE`; a crash may leave a partial line. */
   unreadable: string[];
 }
 
@@ -35,7 +35,7 @@ export function readHeads(files: readonly string[]): ReadHeads {
       }
       const chain = witnessed.get(head.org_key) ?? new Map<number, string>();
       witnessed.set(head.org_key, chain);
-      // Of two that differ the first was there sooner.
+      // If two heads with this seq differ, the first is the older one.
       if (!chain.has(head.seq)) chain.set(head.seq, head.hash);
     }
   }

@@ -58,7 +58,7 @@ class Gathered {
 
 const gathered = new WeakMap<Queries, Gathered>();
 
-/** From now on the ends of chains are written once a commit. */
+/** Makes the database write the heads of chains once per commit. */
 export function gatherHeads(database: Database): void {
   gathered.set(database.queries, new Gathered(database));
 }

@@ -3,7 +3,7 @@ import type { Notifier } from "../../../core/concurrency/notifier.ts";
 import type { Grown } from "../store.ts";
 import type { ChainKey } from "./chain-key.ts";
 
-/** Rung when the organization's chain has grown. */
+/** Notified when the organization's chain has grown. */
 export const CHAIN_TOPIC = "chain";
 export const topicGroup = (chain: ChainKey) => `audit ${chain}`;
 

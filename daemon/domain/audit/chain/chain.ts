@@ -8,7 +8,7 @@ import type { AuditRow } from "../table.ts";
 
 export const GENESIS = "0".repeat(64);
 
-/** The order is part of the chain: never changed, only added to. */
+/** Hashed columns. The order is part of the chain: new columns are appended, the others stay in place. */
 export const HASHED = [
   "org_key",
   "seq",
@@ -38,12 +38,12 @@ export function hashOf(row: Omit<AuditRow, "hash">): string {
   return hashOfValues(HASHED.map((column) => row[column]));
 }
 
-/** The same of a record's columns in HASHED order. */
+/** Hash of a record's columns in HASHED order. */
 export function hashOfValues(values: Values): string {
   return hash("sha256", JSON.stringify(values));
 }
 
-/** A place in a chain: a record and its hash. */
+/** A position in a chain: a record and its hash. */
 export interface Head {
   seq: number;
   hash: string;
@@ -53,19 +53,19 @@ export interface Verdict {
   ok: boolean;
   from_seq: number;
   to_seq: number;
-  /** The first record that does not fit, or is not there. */
+  /** The first record that does not match or is missing. */
   broken_at: number | null;
 }
 
 /** Facts about a chain from outside its records. */
 export interface ChainFacts {
-  /** The last record that it is known to have. */
+  /** The last record that the chain is known to have. */
   head: Head | null;
   /** The last purged record, if any. */
   start?: Head | null;
   /** Whether the records are a stretch from within a chain: its start needs no explanation. */
   isStretch?: boolean;
-  /** Hashes by seq that were written down elsewhere when the records were made. */
+  /** Hashes by seq that were stored elsewhere when the records were written. */
   witnessed?: ReadonlyMap<number, string>;
   /** An earlier check of the same chain, from which this one continues. */
   walked?: Walked | null;
@@ -77,10 +77,10 @@ export interface Walked {
   purged: Head | null;
 }
 
-/** The event of the record that a purge leaves; its details are a Head. */
+/** Event of the record that a purge appends; its details are a Head. */
 export const PURGED = "audit.purged";
 
-/** Checks records in order of seq, one after another, and that they reach from the chain's beginning to its head. */
+/** Checks records in order of seq, and that they reach from the chain's start to its head. */
 export class ChainCheck {
   readonly #known: ChainFacts;
   readonly #begin: Head;
@@ -100,7 +100,7 @@ export class ChainCheck {
     return { last: this.#last, purged: this.#purged };
   }
 
-  /** Whether the chain is whole up to this record. */
+  /** Checks a record. Returns whether the chain is intact up to it. */
   take(row: AuditRow): boolean {
     const { head, witnessed } = this.#known;
     if (row.seq !== this.#last.seq + 1) return this.#breaks(this.#last.seq + 1, row.seq);

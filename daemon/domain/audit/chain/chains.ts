@@ -11,7 +11,7 @@ import { chainKey } from "./chain-key.ts";
 import { CHAIN_TOPIC, topicGroup } from "./chain-notifier.ts";
 import { walkOf } from "./walks.ts";
 
-/** A millisecond's work; then others have their turn. */
+/** Records per step: about a millisecond of work, after which the event loop serves others. */
 const AT_ONCE = 100;
 
 export class Chains {
@@ -25,7 +25,7 @@ export class Chains {
     this.#bells = bells;
   }
 
-  /** The seq of the last record; 0: there is none. */
+  /** Seq of the last record; 0 if the chain is empty. */
   head(orgId: string): number {
     return chainHead(this.#queries, chainKey(orgId))?.seq ?? 0;
   }

@@ -14,7 +14,7 @@ const AT_ONCE = 100;
 
 export interface Checked {
   verdict: Verdict;
-  /** How far closed days go, if the chain is whole up to there. */
+  /** Progress at the end of the closed days; null if the chain is broken before it. */
   closed: Walked | null;
 }
 
@@ -45,8 +45,8 @@ export function* checkChain(
 }
 
 /**
- * The chain from a room's first record to its last, for a key that is bound: the number of records of the rest of the organization
- * is not for it.
+ * Checks the chain from a room's first record to its last. For a bound key, which must not learn the number of the organization's other
+ * records.
  */
 export function* checkRoom(queries: Queries, org_id: string, room_uid: string): Steps<Verdict> {
   const orgKey = chainKey(org_id);
@@ -97,7 +97,7 @@ function* walk(
   }
 }
 
-/** Of a closed day that is lost there are none, nor of the days after it. */
+/** Returns no records of a lost closed day, nor of the days after it. */
 function recordsOf(queries: Queries, orgKey: ChainKey, after: number, limit: number): AuditRow[] {
   try {
     return chainRecords(queries, orgKey, after, limit);

@@ -30,7 +30,7 @@ export function makeVerify(deps: AuditDeps): Bound[] {
   };
   const days = new VerifiedDays(queries);
   const check = async (org_id: string, room_uid: string | null, walked: Walked | null) => {
-    // Several callers may wait for it: it does not end with one of them.
+    // Several callers may share this check: it does not end when one of them leaves.
     const by = { owner: ownerOf(org_id), signal: new AbortController().signal };
     return parsed(await deps.reads.read(readVerdict, { org_id, room_uid, walked }, by));
   };
@@ -81,7 +81,7 @@ async function anchored(
   orgKey: ChainKey,
   anchors: AnchorStore | null,
   verdict: Verdict,
-  /** Up to this record an earlier look has compared them. */
+  /** Last record that an earlier check has compared with the anchors. */
   compared = 0,
 ): Promise<Looked> {
   if (!anchors) return verdict;

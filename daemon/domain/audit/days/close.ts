@@ -35,13 +35,13 @@ import {
 } from "./store.ts";
 import { namesIn, removeBefore, removeSuperfluous } from "./unrecorded.ts";
 
-/** Rows of one commit: some milliseconds. */
+/** Rows per commit: a few milliseconds of work. */
 const ROWS_AT_ONCE = 400;
-/** A read that began before a file was recorded as removed still has it; so has an upgrade that is taken back. */
+/** Delay from recording a file as removed to deleting it: earlier reads still use the file, and so does a reverted upgrade. */
 const REMOVED_MS = 3_600_000;
-/** A chain's share of a commit that deletes, in rows. */
+/** Fixed cost of a chain in a deleting commit, in rows. */
 const CHAIN_ROWS = 10;
-/** Chains of one commit that purges: each has a record of that. */
+/** Chains per purging commit: each gets a record of the purge. */
 const CHAINS_AT_ONCE = 50;
 
 export interface DaysDeps {
@@ -53,7 +53,7 @@ export interface DaysDeps {
 
 const daysDirectory = (file: string): string => join(dirname(file), AUDIT_DAYS);
 
-/** Closes all days that have ended, one after another, until the signal is given. Rejects with DiskFailure, and on a full disk. */
+/** Closes all days that have ended, one after another, until the signal aborts. Rejects with DiskFailure, and on a full disk. */
 export async function closeDays(deps: DaysDeps, signal: AbortSignal): Promise<void> {
   const { database, log, file } = deps;
   const directory = daysDirectory(file);
@@ -90,13 +90,13 @@ async function record(database: Database, { stretches, ...copied }: CopiedDay, b
   }
   await faultPoint("day.noted");
   let last_at = "";
-  // Records of a clock that was ahead must not keep the day, and all later days, beyond their time.
+  // Timestamps from a clock that was ahead must not retain the day, and all later days, beyond their time.
   for (const stretch of stretches) if (stretch.last_at > last_at && stretch.last_at < before) last_at = stretch.last_at;
   last_at ||= before;
   await database.commit((queries) => recordFile(queries, { number, last_at, ...copied }));
 }
 
-/** Deletes the records in the table that closed days have. */
+/** Deletes records from the table that closed days contain. */
 async function shortenChains({ database }: DaysDeps, signal: AbortSignal): Promise<void> {
   const pieces = new Pieces(loopTime, "host", "audit.days");
   const due: { chain: ChainKey; upTo: number }[] = [];
@@ -113,14 +113,14 @@ async function shortenChains({ database }: DaysDeps, signal: AbortSignal): Promi
   }
 }
 
-/** As many rows as one commit may delete; returns the first chain that has more. */
+/** Deletes at most the rows of one commit; returns the index of the first chain with more. */
 function shortenSome(queries: Queries, due: readonly { chain: ChainKey; upTo: number }[], from: number): number {
   let left = ROWS_AT_ONCE;
   for (let at = from; at < due.length; at++) {
     const { chain, upTo } = due[at] as (typeof due)[number];
     const deleted = shorten(queries, chain, upTo, left);
     if (deleted === left) return at;
-    // Each chain takes some time, whatever it has.
+    // Each chain has a fixed cost, however few rows it has.
     left = Math.max(1, left - deleted - CHAIN_ROWS);
     if (left === 1) return at + 1;
   }

@@ -1,4 +1,4 @@
-/** Copies of days of the audit into files of their own, made by a thread that ends afterwards. */
+/** Copies of days of the audit into separate files, made by a thread that then exits. */
 import { DiskFailure } from "../../../core/disk-failure.ts";
 import { loopTime } from "../../../core/loop/index.ts";
 import type { auditStretches } from "../table.ts";
@@ -7,7 +7,7 @@ export interface CopyOrder {
   /** File of the database. */
   database: string;
   directory: string;
-  /** Only days that have ended at this moment. */
+  /** Only days that ended before this moment are copied. */
   before: string;
 }
 
@@ -21,7 +21,10 @@ export interface CopiedDay {
 /** `isLost`: the disk may have lost written data. */
 export type CopyAnswer = { copied: CopiedDay | null } | { failed: string; isLost: boolean };
 
-/** The oldest day that has ended and is not closed; null if there is none, or the signal is given. Rejects with DiskFailure, and on a full disk. */
+/**
+ * Copies the oldest day that has ended and is not closed; null if there is none, or the signal aborts. Rejects with DiskFailure, and on a
+ * full disk.
+ */
 export async function copyDay(order: CopyOrder, signal: AbortSignal): Promise<CopiedDay | null> {
   if (signal.aborted) return null;
   const thread = new Worker(new URL("./day-thread.ts", import.meta.url).href);

@@ -1,4 +1,4 @@
-/** Cuts of the audit: which records of each chain belong to the oldest day that has ended and is not closed. Runs in a thread. */
+/** Selects the records of each chain that belong to the oldest ended day that is not closed. Runs in a thread. */
 import { type Queries, rawQuery } from "../../../db/client.ts";
 import type { ChainKey } from "../chain/chain-key.ts";
 import { closedUpTo, lastBefore } from "./parts.ts";
@@ -6,7 +6,7 @@ import { isRecorded } from "./store.ts";
 
 export interface CutStretch {
   org_key: ChainKey;
-  /** Its records come after this seq. */
+  /** Seq before its first record. */
   after: number;
   last: number;
 }
@@ -19,7 +19,7 @@ export interface Cut {
 
 const DAY_MS = 24 * 3600 * 1000;
 
-/** The day that a moment is in, such as 2026-11-29. */
+/** The day of a moment, such as 2026-11-29. */
 export const dayOf = (moment: string): string => moment.slice(0, 10);
 
 /** Start of the following day. */
@@ -28,11 +28,11 @@ const endOf = (day: string): string => new Date(Date.parse(`${day}T00:00:00.000Z
 interface OpenChain {
   org_key: ChainKey;
   head: number;
-  /** Of its first record that no closed day has. */
+  /** Time of its first record that is not in a closed day. */
   at: string;
 }
 
-/** Chains with records in the table audit, a step for each. */
+/** Chains with records in the table audit, one step per chain. */
 export function* openChains(queries: Queries): Generator<OpenChain | undefined, void> {
   const heads = rawQuery<{ org_key: ChainKey; seq: number }>(queries, "SELECT org_key, seq FROM audit_heads")([]);
   const first = rawQuery<{ at: string }>(

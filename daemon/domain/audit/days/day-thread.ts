@@ -20,11 +20,11 @@ declare const self: Worker;
 
 /** Rows per read transaction of the database. Its log cannot restart during the read. */
 const ROWS_AT_ONCE = 1000;
-/** Rows after which the file is synced, so that a sync of others never waits for all of it. */
+/** Rows after which the file is synced, so that syncs of other files never wait for all of it. */
 const ROWS_OF_SYNC = 50_000;
 const HASHED_AT_ONCE = 1024 ** 2;
 
-/** A failure to write the file or to have it on disk. */
+/** A failure to write or sync the file. */
 class WriteError extends Error {}
 
 self.onmessage = ({ data }: MessageEvent<CopyOrder>) => {

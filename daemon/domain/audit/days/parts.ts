@@ -11,11 +11,11 @@ import { directoryOf, preparedBy, type Queries, rawQuery } from "../../../db/cli
 import { closedFile } from "../../../db/closed-files.ts";
 import type { ChainKey } from "../chain/chain-key.ts";
 
-/** Records of a chain that one database has. */
+/** Records of a chain in one database. */
 export interface ChainPart {
-  /** Good for the present step only. */
+  /** Valid for the current step only. */
   queries: Queries;
-  /** Its records come after this seq. */
+  /** Seq before its first record. */
   after: number;
   /** The seq of its last record; infinite for the table audit. */
   last: number;
@@ -26,7 +26,7 @@ export interface PartCriteria {
   order: "asc" | "desc";
   /** Exclusive, in that order; undefined: from the beginning. */
   from?: number | undefined;
-  /** Closed days without records of this time are left out. */
+  /** Closed days without records in this time range are skipped. */
   since?: string | undefined;
   until?: string | undefined;
   /** Closed days from before this room are left out. */
@@ -58,7 +58,7 @@ const statementsOf = preparedBy((queries: Queries) => ({
   days: rawQuery<{ name: string }>(queries, "SELECT name FROM audit_files WHERE removed_at IS NULL ORDER BY number"),
 }));
 
-/** The last record up to `seq` that no closed day has and is from before a moment: records are nearly in the order of their time. */
+/** The last record up to `seq` that is in no closed day and from before a moment. Binary search: records are nearly ordered by time. */
 export function lastBefore(queries: Queries, key: ChainKey, seq: number, moment: string): number {
   const { at } = statementsOf(queries);
   let [before, after] = [closedUpTo(queries, key), seq + 1];
@@ -148,13 +148,13 @@ function closed(queries: Queries, { first_seq, last_seq, name }: Stretch): Chain
   return { queries: closedDay(queries, name), after: first_seq - 1, last: last_seq };
 }
 
-/** As filters of records have it: `after` is exclusive and `last` inclusive, both in the order. */
+/** Bounds as in record filters: `after` is exclusive and `last` inclusive, both in the given order. */
 export interface Bounds {
   after: number | undefined;
   last: number | undefined;
 }
 
-/** The share of a part in a range; `next` is the continuation of the range, null at its end. */
+/** The part of a range that is in `part`; `next` is the continuation of the range, null at its end. */
 export function shareOf(
   { after, last }: ChainPart,
   order: "asc" | "desc",

@@ -1,4 +1,4 @@
-/** The only SQL that records, shortens and removes closed days; reading them is parts.ts. */
+/** The only SQL that records, shortens and removes closed days; parts.ts reads them. */
 import { preparedBy, type Queries, rawQuery, rawStatement } from "../../../db/client.ts";
 import type { ChainKey } from "../chain/chain-key.ts";
 import type { auditFiles, auditStretches } from "../table.ts";
@@ -41,17 +41,17 @@ const statementsOf = preparedBy((queries: Queries) => ({
   remove: rawStatement(queries, "UPDATE audit_files SET removed_at = ? WHERE number = ?"),
 }));
 
-/** The number of the file that is recorded next. */
+/** Number of the next file. */
 export const nextNumber = (queries: Queries): number => statementsOf(queries).number([])[0]?.number ?? 1;
 
-/** Within a transaction. Nothing is read from there before `recordFile`. */
+/** Within a transaction. Readers use the stretches only after `recordFile`. */
 export function recordStretches(queries: Queries, stretches: readonly Stretch[]): void {
   const { addStretch } = statementsOf(queries);
   for (const { org_key, last_seq, last_hash, first_seq, first_at, last_at, file } of stretches)
     addStretch([org_key, last_seq, last_hash, first_seq, first_at, last_at, file]);
 }
 
-/** From then on the records of all its stretches are read from the file. Within a transaction. */
+/** Makes readers read the records of all its stretches from the file. Within a transaction. */
 export function recordFile(
   queries: Queries,
   { number, name, sha256, size_bytes, last_at }: Omit<File, "removed_at">,
@@ -59,11 +59,13 @@ export function recordFile(
   statementsOf(queries).addFile([number, name, sha256, size_bytes, last_at]);
 }
 
-/** Stretches of a file that was never recorded; returns how many were dropped. Within a transaction. */
+/** Drops stretches of a file that was never recorded; returns their number. Within a transaction. */
 export const dropUnrecorded = (queries: Queries, limit: number): number =>
   statementsOf(queries).unrecorded([limit]).length;
 
-/** Deletes the first records of a chain from the table, of which closed days have copies; returns how many. Within a transaction. */
+/**
+ * Deletes the first records of a chain from the table after closed days have copies of them; returns their number. Within a transaction.
+ */
 export const shorten = (queries: Queries, key: ChainKey, upTo: number, limit: number): number =>
   statementsOf(queries).shorten([key, upTo, limit]).length;
 
@@ -102,6 +104,6 @@ export function purgeStretch(queries: Queries, { org_key, last_seq, last_hash }:
   dropStretch([org_key, last_seq]);
 }
 
-/** Of a file without stretches. Within a transaction. */
+/** Records that a file without stretches is removed. Within a transaction. */
 export const recordRemoved = (queries: Queries, number: number, at: string): void =>
   statementsOf(queries).remove([at, number]);

@@ -33,7 +33,7 @@ export class VerifiedDays {
     this.#queries = queries;
   }
 
-  /** Those of a chain, as they are; before they are verified. */
+  /** Files of a chain with their current state. To be called before they are verified. */
   async filesOf(key: ChainKey): Promise<DayFile[]> {
     const stretches = stretchesOf(this.#queries, key);
     return await Promise.all(
@@ -55,7 +55,7 @@ export class VerifiedDays {
     return areSame ? known.walked : null;
   }
 
-  /** The chain is whole, and anchored, up to the last record of its closed days. */
+  /** Notes that the chain is intact, and matches its anchors, up to the last record of its closed days. */
   note(key: ChainKey, walked: Walked, files: readonly DayFile[]): void {
     const { seq } = walked.last;
     if (seq === 0) return;

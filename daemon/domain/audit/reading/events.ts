@@ -48,7 +48,7 @@ interface Timeline {
 interface Past {
   /** Range in the chain; null if the next records are not in closed days. */
   rangeAfter(after: number): { after: number; last: number } | null;
-  /** A record, and the place of a seq, as the timeline has them. */
+  /** Convert a record, and a seq, to the numbering of the timeline. */
   shown(row: AuditRow): AuditRow;
   placeOf(seq: number): number;
   eventOf: Source["eventOf"];
@@ -156,7 +156,7 @@ function requireKept(purged: number, after: number | undefined): void {
   });
 }
 
-/** Ends with the reader, its key and its room, and with the daemon; never throws. */
+/** Ends with the reader, its key, its room or the daemon; never throws. */
 async function* follow(deps: AuditDeps, timeline: Timeline, over: () => void): AsyncGenerator<readonly StreamEvent[]> {
   const { bells, database } = deps;
   const { org_id, room_uid, tail, past, signal, follow: waits } = timeline;
@@ -167,7 +167,7 @@ async function* follow(deps: AuditDeps, timeline: Timeline, over: () => void): A
   const pieces = new Pieces(loopTime, owner, "events.read");
   try {
     while (!signal.aborted) {
-      // A reader that takes pages as fast as they are read, and many that start together, share the loop.
+      // Fast readers, and many that start together, share the event loop.
       const turn = pieces.next();
       if (turn) await turn;
       const closed = past.rangeAfter(after);
@@ -192,7 +192,7 @@ async function* follow(deps: AuditDeps, timeline: Timeline, over: () => void): A
       if (room_uid !== undefined && told.hasEnd) return;
       // A reader that catches up on old events is not delayed.
       const isNew = told.events.length < AT_ONCE && monotonicMs() - toldAt < TOGETHER_MS;
-      // Not all readers at the same moment: others would wait for all of them.
+      // Jitter: if all readers read at the same moment, other work would wait for all of them.
       if (waits && isNew) await sleep(TOGETHER_MS * (0.5 + Math.random()));
     }
     if (signal.reason instanceof ServiceError) throw signal.reason;

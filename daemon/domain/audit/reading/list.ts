@@ -55,7 +55,7 @@ export async function listService(queries: Queries, query: Query) {
   return parsed(await readHere(readPage, queries, pageOf(LIST, query, scanOf(query, null)), by));
 }
 
-/** Input of the read of a page; a cursor of one list, by its name, is invalid in another. Throws invalid_cursor. */
+/** Input for reading a page. A cursor is invalid in a list of another name. Throws invalid_cursor. */
 export function pageOf(list: string, query: Pick<Query, "cursor" | "limit">, scan: Scan): PageInput {
   const { kind, after } = placeOf(list, query, scan);
   return { kind, scan: { ...scan, after }, limit: query.limit ?? DEFAULT_AUDIT_PAGE };
@@ -64,7 +64,7 @@ export function pageOf(list: string, query: Pick<Query, "cursor" | "limit">, sca
 const kindOf = (list: string, orgId: string | null, roomUid: string | undefined, order: string) =>
   `${list} ${chainKey(orgId)} ${roomUid ?? ""} ${order}`;
 
-/** The cursor of the page after a record of an organization's list: each host has it for its own chain. */
+/** Cursor of the page after a record of an organization's list; each host issues it for its own chain. */
 export function cursorAfterRecord(orgId: string, order: "asc" | "desc", seq: number): string {
   return makeCursor(kindOf(LIST, orgId, undefined, order), String(seq));
 }

@@ -19,7 +19,7 @@ export interface PageInput {
   limit: number;
 }
 
-/** A page of records, a step at a time. */
+/** A page of records, read in steps. */
 export function* pageOfRecords(
   queries: Queries,
   { kind, scan, limit }: PageInput,
@@ -53,7 +53,7 @@ export function* linesOfRecords(queries: Queries, { scan, limit }: LinesInput): 
   }
 }
 
-/** How records are shown: those of a room by the room's numbers, as its events are. */
+/** Converts rows to API records. Records of a room have the room's numbers, as its events do. */
 function recordIn(queries: Queries, { org_id, room_uid }: Scan): (row: AuditRow) => AuditRecord {
   if (room_uid === undefined || org_id === null) return toRecord;
   const stays = staysOf(queries, room_uid);

@@ -1,4 +1,4 @@
-/** Reads the times and filters of a query on the audit. */
+/** Parses the times and filters of a query on the audit. */
 import type { orgAuditList } from "../../../../shared/api/audit.ts";
 import type { InputOf } from "../../../../shared/api/contract.ts";
 import type { RuleBreak } from "../../../core/call/operation.ts";
@@ -29,13 +29,13 @@ export function scanOf(query: Query, orgId: string | null, roomUid?: string): Sc
   };
 }
 
-/** Names the moments that there are not, such as a 13th month. */
+/** Reports times that do not exist, such as a 13th month. */
 export function momentRules(query: Pick<Query, "since" | "until">): RuleBreak[] {
   const wrong = (["since", "until"] as const).filter((field) => Number.isNaN(msOf(query[field] ?? "0")));
   return wrong.map((field) => ({ field, code: "date-time", message: `${field} is not a date and time that exists.` }));
 }
 
-/** RFC 3339 or unix seconds, as the stored form, which sorts as text. */
+/** Converts RFC 3339 or unix seconds to the stored form, which sorts as text. */
 function moment(text: string | undefined): string | undefined {
   return text === undefined ? undefined : at(Math.min(Math.max(msOf(text), 0), LAST_MOMENT_MS));
 }

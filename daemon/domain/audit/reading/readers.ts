@@ -1,21 +1,21 @@
-/** Places of clients that follow events: limited by organization and in all, and shared equally when full. */
+/** Slots for clients that follow events: limited per organization and in total, and shared equally when full. */
 import type { OrgId } from "../../../../shared/ids.ts";
 import type { Caller } from "../../../core/call/operation.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 
 const MAX_READERS = 1000;
-/** So that no organization takes all places while others want some. */
+/** Limit per organization, so that none takes all slots while others need them. */
 const MAX_OF_ORG = 250;
 
 interface Reader {
-  /** Ends it: its client connects again, and is refused as long as there is no place. */
+  /** Ends the stream: its client reconnects, and is refused as long as no slot is free. */
   cut(): void;
 }
 
 export class Readers {
   readonly #mostReaders: number;
   readonly #mostOfOrg: number;
-  /** By organization, each with its readers in the order in which they came. */
+  /** Readers by organization, in order of arrival. */
   readonly #ofOrgs = new Map<OrgId, Set<Reader>>();
   #count = 0;
 
@@ -25,8 +25,8 @@ export class Readers {
   }
 
   /**
-   * Takes a place until the signal ends it. When all are taken, the newest reader of the organization with most of them is cut, which gives the
-   * signal of that one; unless the caller's would then have as many. Throws rate_limited.
+   * Takes a slot until the signal aborts. If all are taken, calls `cut` of the newest reader of the organization with the most readers,
+   * which aborts that reader's signal; unless the caller's organization would then have as many. Throws rate_limited.
    */
   add({ org_id }: Pick<Caller, "org_id">, signal: AbortSignal, cut: () => void): void {
     const own = this.#ofOrgs.get(org_id) ?? new Set();

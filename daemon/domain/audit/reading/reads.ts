@@ -34,7 +34,7 @@ export const readSummary: Read<{ scan: Scan; about: string }, Summary> = {
   },
 };
 
-/** Of an organization's chain, or from a room's first record to its last. */
+/** Verdict on an organization's chain, or on its part from a room's first record to its last. */
 export const readVerdict: Read<{ org_id: string; room_uid: string | null; walked: Walked | null }, Checked> = {
   name: "audit.verify",
   isOfRecords: true,
@@ -47,7 +47,7 @@ export const readVerdict: Read<{ org_id: string; room_uid: string | null; walked
   },
 };
 
-/** A record that is wanted; null if there is none within. */
+/** The requested record; null if it is not within the caller's limits. */
 export const readRecord: Read<{ within: Within; wanted: RecordKey }, AuditRecord | null> = {
   name: "audit.locate",
   isOfRecords: true,
@@ -56,7 +56,7 @@ export const readRecord: Read<{ within: Within; wanted: RecordKey }, AuditRecord
   },
 };
 
-/** Records of an organization's chain, or of a room, between two places: some of the first; none if there are none. */
+/** The first records of an organization's chain, or of a room, between two seqs; empty if there are none. */
 export const readStretch: Read<{ org_id: string; room_uid: string | null; after: number; last: number }, AuditRow[]> = {
   name: "audit.stretch",
   isOfRecords: true,

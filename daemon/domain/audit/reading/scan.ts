@@ -1,4 +1,4 @@
-/** Scans of a chain in steps of some milliseconds each, since matching records may be rare. Has no state: reader threads use it too. */
+/** Scans of a chain in steps of a few milliseconds each, since matching records may be rare. Has no state: reader threads use it too. */
 import { asc, desc } from "drizzle-orm";
 import type { Steps } from "../../../core/loop/steps.ts";
 import type { Queries } from "../../../db/client.ts";
@@ -8,13 +8,13 @@ import { type ChainPart, partOf, pastPart, shareOf } from "../days/parts.ts";
 import { type AuditFilter, listPart, matching } from "../rows.ts";
 import { type AuditRow, audit } from "../table.ts";
 
-/** Records of a step: some milliseconds of work. */
+/** Records per step: a few milliseconds of work. */
 const LOOKED_AT = 2500;
 
 export type Scan = Omit<AuditFilter, "limit" | "last">;
 
 interface Stretch extends Pick<AuditFilter, "after" | "last"> {
-  /** The database of these records; good for the present step only. */
+  /** Database of these records; valid for the current step only. */
   queries: Queries;
   isFull: boolean;
 }

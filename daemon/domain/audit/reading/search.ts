@@ -29,7 +29,7 @@ export type RecordKey =
 /** Event prefix of the records with the id of this kind in their details. */
 const FAMILY: Record<string, string> = { exec_id: "exec", terminal_id: "exec", recording_id: "screen" };
 
-/** A step for each stretch of the chain. */
+/** One step per stretch of the chain. */
 export function* searchRecord(queries: Queries, within: Within, wanted: RecordKey): Steps<AuditRecord | null> {
   const { org_id, room_uids, agent_id } = within;
   const [[name, id]] = Object.entries(wanted) as [[string, string]];

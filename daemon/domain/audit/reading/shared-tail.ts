@@ -16,7 +16,7 @@ const MAX_SLICES = 8;
 interface TailEvent {
   seq: number;
   event: StreamEvent;
-  /** It is the end of its room. */
+  /** Whether the event is the end of its room. */
   isEnd: boolean;
 }
 
@@ -24,9 +24,9 @@ interface TailEvent {
 export interface Slice {
   /** The same list for all readers at the same position. */
   events: readonly StreamEvent[];
-  /** The seq of the last of them. */
+  /** Seq of the last of these events. */
   last: number;
-  /** The end of a room is among them. */
+  /** Whether the end of a room is among them. */
   hasEnd: boolean;
 }
 
@@ -42,7 +42,7 @@ export interface Source {
 export class SharedTails {
   readonly #all = new Map<string, { tail: SharedTail; users: number }>();
 
-  /** The timeline's, until the signal is given. */
+  /** The shared tail of a timeline, released when the signal aborts. */
   join(key: string, source: Source, signal: AbortSignal): SharedTail {
     const shared = this.#all.get(key) ?? { tail: new SharedTail(source), users: 0 };
     this.#all.set(key, shared);
@@ -59,7 +59,7 @@ export class SharedTails {
 
 export class SharedTail {
   readonly #source: Source;
-  /** All records after `#from` and up to `#last`, in their order. */
+  /** All records after `#from` and up to `#last`, in order. */
   #events: TailEvent[] = [];
   #from: number;
   #last: number;
@@ -137,7 +137,7 @@ export class SharedTail {
   }
 }
 
-/** The slice of an event stream for these records, of which there is at least one. */
+/** The slice of an event stream for these records (at least one). */
 export function sliceOf(rows: readonly AuditRow[], eventOf: Source["eventOf"]): Slice {
   return sliceOfTold(rows.map((row) => toldOf(row, eventOf)));
 }

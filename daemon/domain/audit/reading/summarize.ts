@@ -1,4 +1,4 @@
-/** Counts of audit records, and their paragraph of text. Has no state: reader threads use it too. */
+/** Counts of audit records, and a paragraph of text about them. Has no state: reader threads use it too. */
 import { count, max, min } from "drizzle-orm";
 import type { auditSummary } from "../../../../shared/api/audit.ts";
 import type { OutputOf } from "../../../../shared/api/contract.ts";
@@ -10,13 +10,13 @@ import { type Scan, stretches } from "./scan.ts";
 
 export type Summary = OutputOf<typeof auditSummary>;
 
-/** Names in a summary, the most frequent first. */
+/** Maximum names in a summary, the most frequent first. */
 const MAX_NAMES = 50;
-/** Names that are counted separately: the number of an organization's agents has no limit. */
+/** Maximum names that are counted separately: an organization may have any number of agents. */
 const MAX_COUNTED = 10_000;
 const NAMES_IN_TEXT = 5;
 
-/** A step of each stretch of the chain. */
+/** One step per stretch of the chain. */
 export function* summarize(queries: Queries, scan: Scan, about: string): Steps<Summary> {
   const outcomes = { success: 0, denied: 0, error: 0 };
   const [events, agents, errors] = [new Counts(), new Counts(), new Counts()];
@@ -65,7 +65,7 @@ class Counts {
   }
 }
 
-/** How often each name was counted, in several parts of an audit. */
+/** Sums the counts of each name over several parts of an audit. */
 export function mostOf(counts: Iterable<readonly [string, number]>): [string, number][] {
   const all = new Counts();
   for (const [name, n] of counts) all.add(name, n);
@@ -74,7 +74,7 @@ export function mostOf(counts: Iterable<readonly [string, number]>): [string, nu
 
 export const aboutOf = (roomId: string | undefined) => (roomId === undefined ? "The organization" : `Room ${roomId}`);
 
-/** The paragraph of an organization's summary, or of its rooms of one name. */
+/** Text of the summary of an organization, or of its rooms with one name. */
 export function summaryText(roomId: string | undefined, summary: Omit<Summary, "text" | "warnings">): string {
   return textOf(aboutOf(roomId), summary);
 }

@@ -16,7 +16,7 @@ export interface TimelineCursor {
   eventOf(row: AuditRow): StreamEvent;
 }
 
-/** In every timeline: before the first event that is kept. */
+/** Cursor before the first retained event, in every timeline. */
 const BEGINNING = "0";
 
 export const roomCursor: TimelineCursor = {
@@ -34,7 +34,7 @@ export function cursorAfterEvent(orgId: string, seq: number): string {
   return makeCursor(kindOf(chainKey(orgId)), String(seq));
 }
 
-/** The record of an organization's chain that such a cursor comes after. Throws invalid_cursor. */
+/** The record of an organization's chain that the cursor follows. Throws invalid_cursor. */
 export function seqOfEvent(orgId: string, cursor: string): number {
   return orgCursor(chainKey(orgId)).read(cursor);
 }

@@ -31,7 +31,10 @@ export interface Addition {
   call: KeyCall;
 }
 
-/** Adds to the file; null when there is none. Throws precondition_failed, is_directory, drive_full, quota_exceeded, disk_full, room_destroying. */
+/**
+ * Appends to the file; null if it is absent. Throws precondition_failed, is_directory, drive_full, quota_exceeded, disk_full,
+ * room_destroying.
+ */
 export async function appendToFile(drive: Drive, { room, root, usage }: OpenDrive, addition: Addition) {
   const { path, mode, owner, if_match, call } = addition;
   if (path === HERE) throw new ServiceError("is_directory");

@@ -50,7 +50,7 @@ export async function requireDigest(drive: Drive, file: OpenFile, expected: stri
   }
 }
 
-/** The same for the file at `path`, as a reader would find it; a missing one has no digest. */
+/** The same for the file at `path`, opened as for reading; an absent file has no digest. */
 export async function requireDigestAt(
   drive: Drive,
   root: Beneath,
@@ -64,7 +64,7 @@ export async function requireDigestAt(
   await requireDigest(drive, file, expected, asked);
 }
 
-/** A guest's file of holes may claim any size; more than the quota is not read through. Throws file_too_large. */
+/** A guest's sparse file may claim any size; a file larger than the quota is not read. Throws file_too_large. */
 export function requireHashable(file: OpenFile, room: DriveRoom): void {
   if (file.facts.size_bytes > room.drive_limit_bytes) {
     throw new ServiceError("file_too_large", { detail: "The file claims to be larger than the drive's quota." });

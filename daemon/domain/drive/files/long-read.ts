@@ -9,7 +9,7 @@ import type { PieceTurns } from "../../../core/loop/index.ts";
 import { Hash } from "../../../host/files/hash.ts";
 import type { OpenFile } from "../../../host/files/open-file.ts";
 
-/** As JSON it is up to six times as long. In base64 it is whole groups of three. */
+/** As JSON a piece is up to six times as long. A multiple of three, for base64. */
 const PIECE_BYTES = 48 * 1024;
 const MAX_SEED = 2 ** 48 - 1;
 
@@ -75,7 +75,7 @@ export function longAnswer(
     signal.removeEventListener("abort", closeSoon);
     await file[Symbol.asyncDispose]();
   };
-  // After this the next read fails, and so does the stream.
+  // Makes the next read fail, and with it the stream.
   const closeSoon = () => void close().catch(() => {});
   signal.addEventListener("abort", closeSoon, { once: true });
   if (signal.aborted) closeSoon();

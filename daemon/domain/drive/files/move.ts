@@ -21,7 +21,7 @@ export function move(drive: Drive): Bound {
       using sourceDirectory = root.directory(source.parent);
       const moved = sourceDirectory.facts(source.name);
       if (!moved) {
-        // The same call has moved it before, and was not answered.
+        // An earlier attempt of the same call has moved it, and got no response.
         const wasMoved = call.work.begun?.moved === identityOf(root, target);
         if (wasMoved) return { outcome: "ok", body: await describePath(root, to) };
         throw new ServiceError("path_not_found");

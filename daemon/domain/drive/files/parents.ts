@@ -31,7 +31,7 @@ export function openOrMake(
 
 /** Owner and mode of a directory that has to be created. */
 interface NewDirectory {
-  /** Of the last one; those above it have the usual mode. */
+  /** Mode of the last directory; directories above it get the default mode. */
   mode?: number;
   owner?: GuestOwner | undefined;
 }
@@ -39,7 +39,7 @@ interface NewDirectory {
 export interface OpenedParent {
   /** The caller closes it. */
   directory: Beneath;
-  /** The last of the path was made here and now. */
+  /** Whether this call created the last directory of the path. */
   created: boolean;
 }
 
@@ -61,7 +61,7 @@ async function makeEach(
   let above = root.directory("." as RawPath);
   let created = false;
   for (const [index, name] of names.entries()) {
-    // From the root each time: a link on the way may lead up and elsewhere on the drive.
+    // Resolved from the root each time: a link on the path may lead up and elsewhere on the drive.
     const upTo = names.slice(0, index + 1).join("/") as DrivePath;
     using parent = above;
     let next = openExisting(root, upTo);

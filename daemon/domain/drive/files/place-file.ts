@@ -21,18 +21,21 @@ import { openOrMake } from "./parents.ts";
 export interface NewFile {
   path: DrivePath;
   mode: number;
-  /** Of the file and of directories that are made for it; root of the guests if absent. */
+  /** Owner of the file and of directories created for it; root of the guests if absent. */
   owner?: GuestOwner | undefined;
   overwrite: boolean;
   /** Number of bytes, if known: then the whole of their quota is reserved before the first byte. */
   size_bytes?: number;
-  /** Hands every byte over, in order, waiting each time; gives up when it is `over`. */
+  /** Passes all bytes to `write` in order, and awaits each call; stops when `over` aborts. */
   fill(write: (bytes: Uint8Array) => Promise<void>, over: AbortSignal): Promise<void>;
   /** Checks whether the file may still be replaced; no other call writes to this name during it. */
   check?(): Promise<void>;
 }
 
-/** Throws is_directory, already_exists, invalid_path, drive_full, quota_exceeded, disk_full, room_destroying and whatever `fill` and `check` throw. */
+/**
+ * Throws is_directory, already_exists, invalid_path, drive_full, quota_exceeded, disk_full, room_destroying and the errors of `fill` and
+ * `check`.
+ */
 export async function placeFile(
   drive: Pick<Drive, "turns" | "stillness">,
   { room, root, usage }: OpenDrive,
@@ -52,7 +55,7 @@ export async function placeFile(
   const pieces = new Pieces(loopTime, ownerOf(room.org_id), "body");
   const write = async (bytes: Uint8Array) => {
     for (let at = 0; at < bytes.byteLength; at += CHUNK_BYTES) {
-      // One part of the body may be many chunks.
+      // A part of the body may have many chunks.
       if (at > 0) await pieces.next();
       over.throwIfAborted();
       const chunk = bytes.subarray(at, at + CHUNK_BYTES);
@@ -99,7 +102,7 @@ export function written<Digest extends string | null>(
   };
 }
 
-/** The key under which all changes of one name take turns, whatever path led to it. */
+/** Key of the lock for all changes of a name, independent of the path to it. */
 export function turnKey(directory: Beneath, name: RawPath): string {
   return `${directory.ownFacts().identity}/${name}`;
 }

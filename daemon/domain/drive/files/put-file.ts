@@ -31,7 +31,7 @@ export function putFile(drive: Drive): Bound {
   });
 }
 
-/** If-Match and If-None-Match, before the body is taken and again before the file is put in its place. */
+/** Checks If-Match and If-None-Match: before the body is received, and again before the file is put in place. */
 function requireEtag(
   { root }: OpenDrive,
   path: DrivePath,

@@ -9,7 +9,7 @@ import type { Beneath } from "../../../host/files/beneath.ts";
 import { ifThere } from "../../../host/files/gone.ts";
 import type { DriveRoom } from "../deps.ts";
 
-/** A call that takes longer is on a disk that is in no state to be copied. */
+/** Maximum wait for calls in progress: a slower disk is in no state to be copied. */
 const PATIENCE_MS = 30_000;
 
 interface QuiescedDrive {
@@ -20,7 +20,7 @@ interface QuiescedDrive {
 interface DriveCalls {
   /** Calls that change it now. */
   inside: Set<Promise<unknown>>;
-  /** Settles once calls may change it again; null while they may. */
+  /** Settles when calls may change the drive again; null while they may. */
   held: Promise<unknown> | null;
 }
 

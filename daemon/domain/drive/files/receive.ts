@@ -1,20 +1,17 @@
-/** Receiving the body of a request, at the pace of its writer. */
+/** Receives the body of a request at the pace of its writer. */
 
 import { within } from "../../../core/concurrency/published.ts";
 import { loopTime, ownerOf } from "../../../core/loop/index.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 
-/** A client that sends nothing for this long is taken for gone, and its temporary file with it. */
+/** A client that sends nothing for this long counts as disconnected, and its temporary file is removed. */
 const SILENCE_MS = 120_000;
-/** Smaller parts are written together, 64 of them or 64 KiB: a write costs more than its bytes. */
+/** Smaller parts are written together, up to 64 of them or 64 KiB: a write costs more than its bytes. */
 const SMALL_BYTES = 4096;
 const MAX_PARTS = 64;
 const MAX_BYTES = 64 * 1024;
 
-/**
- * Reads the body to its end, waiting for each write, in the time of the event loop that its organization has. A body that ends early is no
- * file.
- */
+/** Reads the body to its end, awaiting each write, on event-loop time of its organization. A body that ends early creates no file. */
 export async function receive(
   body: ReadableStream<Uint8Array> | null,
   { orgId, signal }: { orgId: string; signal: AbortSignal },
@@ -44,7 +41,7 @@ export async function receive(
         small.push(next.value);
         smallBytes += next.value.byteLength;
         if (small.length < MAX_PARTS && smallBytes < MAX_BYTES) continue;
-        // A piece reads no more of them, however many have arrived.
+        // Limits the small parts per piece, however many have arrived.
         await loopTime.next(owner, "body");
         await writeSmall();
       } else {

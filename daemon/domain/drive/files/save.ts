@@ -1,4 +1,4 @@
-/** Saves a command's output while it comes: its streams as the files `stdout` and `stderr` of a directory. */
+/** Saves a command's output as it arrives: its streams as the files `stdout` and `stderr` of a directory. */
 import { Beneath } from "../../../host/files/beneath.ts";
 import type { DriveRoom } from "../deps.ts";
 import { FILE_MODE } from "../entry.ts";

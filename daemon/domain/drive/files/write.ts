@@ -93,7 +93,7 @@ async function append(drive: Drive, place: OpenDrive, call: KeyCall, input: Inpu
     return await replace(drive, place, call, { ...input, overwrite: false }, bytes);
   } catch (error) {
     if (!(error instanceof ServiceError && error.code === "already_exists")) throw error;
-    // It came to be in between, or it is a link to a file that does not exist.
+    // The file was created concurrently, or is a link to a file that does not exist.
     const second = await appendToFile(drive, place, addition);
     if (second) return second;
     throw new ServiceError("invalid_path", { detail: "The path is a link that points to nothing." });

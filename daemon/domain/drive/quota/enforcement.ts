@@ -49,9 +49,9 @@ interface Watch {
   finishedAt: number;
   tookMs: number;
   measuring: boolean;
-  /** The measure after the drive was stopped, to which growth is compared. */
+  /** Measure after the drive was stopped; growth is relative to it. */
   stoppedAt: Measured | null;
-  /** Shares that are known to be in the mode. */
+  /** Shares with the mode confirmed. */
   applied: Set<string>;
 }
 
@@ -65,7 +65,7 @@ export class Quota {
   }
 
   modeOf(roomUid: string): ShareMode {
-    // Rooms with guests have a watch from the first look on.
+    // Rooms with guests have a watch from the first check on.
     return this.#watches.get(roomUid)?.mode ?? (this.#looked ? "open" : this.#modeFound(roomUid));
   }
 

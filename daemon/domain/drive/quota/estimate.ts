@@ -29,7 +29,7 @@ export interface Limits {
   entries: number;
 }
 
-/** Which measures had been finished at a moment. */
+/** Number of measures that had finished at a moment. */
 export type Moment = number & { readonly brand: unique symbol };
 
 export class Estimate {
@@ -45,12 +45,12 @@ export class Estimate {
     return this.#measured;
   }
 
-  /** Bytes with all that is set aside. */
+  /** Bytes including all reservations. */
   get bytes(): number {
     return (this.#measured?.used_bytes ?? 0) + this.#claimed("bytes");
   }
 
-  /** Names with all that are set aside. */
+  /** Names including all reservations. */
   get entries(): number {
     return (this.#measured?.entry_count ?? 0) + this.#claimed("entries");
   }
@@ -73,7 +73,7 @@ export class Estimate {
     this.#during = { added: NOTHING, freed: NOTHING };
   }
 
-  /** The measure that began last has ended without a result. */
+  /** The measure that started last has ended without a result. */
   giveUp(): void {
     this.#during = null;
   }
@@ -96,7 +96,7 @@ export class Estimate {
     this.#doubtful = NOTHING;
   }
 
-  /** A call that began at that moment has changed the drive. False when that cannot be: there was more than was known. */
+  /** Applies the change of a call that started at `since`. Returns false if it contradicts the known usage: the drive had more. */
   change({ added: more, freed: less }: Change, since: Moment): boolean {
     if (!this.#measured) return true;
     const [added, freed] = [sum(NOTHING, more ?? {}), sum(NOTHING, less ?? {})];

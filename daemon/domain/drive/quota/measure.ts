@@ -19,27 +19,27 @@ export interface Amount {
 }
 
 export interface Measured extends Amount {
-  /** There is more: too many entries to count, or a guest moved directories about while they were counted. */
+  /** False if there is more: too many entries to count, or a guest moved directories during the count. */
   is_complete: boolean;
-  /** The kernel counts it and keeps guests to the quota; then every inode but the drive's own counts as a file and an entry. */
+  /** The kernel counts the usage and enforces the quota on guests; every inode but the drive's own then counts as a file and an entry. */
   kept_by_kernel: boolean;
 }
 
 export interface MeasureOptions {
   /**
-   * How much of the file with this inode is counted by the write that makes it; null for all others. A guest may write to that
-   * file too, and give its name to others: those count.
+   * Bytes of the file with this inode that the write in progress has already counted; null for other files. Bytes that a guest adds to the
+   * file, and further names that it gives it, count.
    */
   setAside?: (inode: bigint) => number | null;
-  /** The processes by which guests reach the drive. */
+  /** Processes through which guests access the drive. */
   shares?: readonly ProcessRecord[];
-  /** Entries after which nothing more is counted. */
+  /** Maximum number of counted entries. */
   most?: number;
   /** Absent: in one turn. */
   pieces?: PieceTurns;
 }
 
-// Files with several names are counted once, as far as they can be remembered.
+// Maximum number of files with several names that are counted only once.
 const MAX_LINKED = 100_000;
 
 /** Walks the whole drive; an absent one uses nothing. */
@@ -57,7 +57,7 @@ export async function measureTree(directory: string, options: MeasureOptions = {
     const aside = use.type === "file" ? setAside(use.inode) : null;
     if (use.type !== "directory" && (use.links > 1 || aside !== null)) {
       const isSecond = linked.has(use.inode);
-      // The write that makes it has counted its first name.
+      // The write that creates the file has counted its first name.
       if (isSecond || aside === null) measured.entry_count++;
       if (isSecond) return;
       if (linked.size < MAX_LINKED || aside !== null) linked.add(use.inode);

@@ -47,7 +47,7 @@ export class Measuring {
     return this.#end.signal.aborted;
   }
 
-  /** Ends the measure that is under way; there is none after this. */
+  /** Ends the measure in progress; no other follows. */
   end(): void {
     this.#end.abort();
   }

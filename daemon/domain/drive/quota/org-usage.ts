@@ -9,7 +9,7 @@ import type { OrgDeps } from "../deps.ts";
 
 /** One drive of them. */
 interface Member {
-  /** Waits until it has been measured. */
+  /** Waits until the drive has been measured. */
   known(): Promise<unknown>;
   /** Its usage, as far as it is known. */
   bytes: number;
@@ -19,14 +19,14 @@ export class OrgUsage {
   readonly #orgId: OrgId;
   readonly #deps: OrgDeps;
   readonly #members = new Set<Member>();
-  /** Makes members of all rooms that were there before this daemon. */
+  /** Adds the rooms from before this daemon's start as members. */
   #gather: (() => void) | null;
   /** Usage of each retained drive, and their total: there may be many, and they change only by being added and removed. */
   readonly #kept = new Map<string, number>();
   #keptBytes = 0;
-  /** Kept drives are measured one after another. */
+  /** Retained drives are measured one after another. */
   #lastMeasure: Promise<void> = Promise.resolve();
-  /** The last of those measures without which nothing is known of a drive. */
+  /** Last measure of a retained drive without a known usage. */
   #firstMeasure: Promise<void> = Promise.resolve();
   /** Whether the soft cap was exceeded at the last check; null before the first, which reports nothing. */
   #isOverSoft: boolean | null = null;
@@ -52,7 +52,7 @@ export class OrgUsage {
     if (lastBytes === null) this.#firstMeasure = this.#lastMeasure;
   }
 
-  /** After the measures of kept drives that wait already. */
+  /** Measures a retained drive after those that already wait. */
   measureKept(roomUid: string, measure: () => Promise<number>): void {
     const again = async () => {
       // A drive that is erased in the meantime, or cannot be read, retains its last known value.

@@ -44,7 +44,7 @@ export interface Allowance {
   org_bytes_left: number;
 }
 
-/** The mode that follows on `mode` by a measure; `stoppedAt` is the one by which the drive was stopped. */
+/** The mode after a measure; `mode` is the current one, `stoppedAt` the measure after the drive was stopped. */
 export function modeAfter(
   mode: ShareMode,
   measured: Measured,

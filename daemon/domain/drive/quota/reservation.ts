@@ -3,7 +3,7 @@ import { ServiceError } from "../../../core/service-error.ts";
 import type { Change, Claimed } from "./estimate.ts";
 
 interface Keeper {
-  /** The write makes a file with this inode. */
+  /** The write creates a file with this inode. */
   makes(inode: bigint): void;
   /** Throws drive_full, quota_exceeded. */
   require(bytes: number, replaced: number): void;
@@ -16,7 +16,7 @@ export class Reservation implements Claimed, Disposable {
   readonly #keeper: Keeper;
   readonly #cut = new AbortController();
   bytes = 0;
-  /** How much of it is in the temporary file. */
+  /** Bytes that are already in the temporary file. */
   written_bytes = 0;
 
   constructor(entries: number, keeper: Keeper) {
@@ -34,7 +34,7 @@ export class Reservation implements Claimed, Disposable {
     this.#cut.abort(new ServiceError("room_destroying"));
   }
 
-  /** From now on the claim counts the temporary file with this inode, whatever names guests give it. */
+  /** Makes the claim count the temporary file with this inode, whatever names guests give it. */
   makes(inode: bigint): void {
     this.#keeper.makes(inode);
   }

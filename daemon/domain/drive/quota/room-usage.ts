@@ -21,19 +21,19 @@ export type RoomUsageDeps = Pick<DriveDeps, "limitEntries" | "sharesOf" | "kerne
 const FRESH_MS = 2000;
 // A drive with a million files takes seconds to measure; measuring may take this share of one core at most.
 const LARGEST_SHARE = 1 / 20;
-// How long a call waits for a new measure when there is an old one.
+// Maximum wait of a call for a new measure if there is an old one.
 const PATIENCE_MS = 100;
 const NOTHING: Measured = { used_bytes: 0, file_count: 0, entry_count: 0, is_complete: true, kept_by_kernel: false };
 
 export class RoomUsage {
   readonly #room: UsageRoom;
   readonly #deps: RoomUsageDeps;
-  /** Of all drives of the organization, this one among them. */
+  /** Usage of all drives of the organization, this one included. */
   readonly org: OrgUsage;
   readonly #estimate = new Estimate();
   readonly #measuring: Measuring;
   readonly #claims = new Set<Reservation>();
-  /** By the temporary file that each makes. */
+  /** Claims by the inode of their temporary file. */
   readonly #making = new Map<bigint, Reservation>();
   /** Last reported usage. */
   #toldBytes: number | null = null;
@@ -58,7 +58,7 @@ export class RoomUsage {
     return this.#estimate.measured?.used_bytes ?? null;
   }
 
-  /** Waits until it has been measured. */
+  /** Waits until the drive has been measured. */
   async known(): Promise<void> {
     if (!this.#estimate.measured) await this.current();
   }
@@ -139,14 +139,14 @@ export class RoomUsage {
 
   /** Additions and removals of a call that started at that moment. */
   change(change: Change, since: Moment): void {
-    // There was more on it than was known.
+    // The drive had more on it than was known.
     if (!this.#estimate.change(change, since)) this.#staleAt = 0;
     this.#tell();
   }
 
   #require(limitBytes: number, bytes: number, addedEntries: number): void {
     const limitEntries = this.#deps.limitEntries;
-    // The claim's own entries are among the claimed.
+    // The claimed entries already include this claim's.
     const verdict = this.#estimate.admits({ bytes, entries: 0 }, { bytes: limitBytes, entries: limitEntries });
     const full = addedEntries > 0 && verdict.entries !== "yes" ? "entries" : verdict.bytes !== "yes" ? "bytes" : null;
     if (!full) return;
@@ -164,7 +164,7 @@ export class RoomUsage {
     });
   }
 
-  /** Temporary files are counted by the kernel and by their claims: here they are not. */
+  /** Excludes temporary files: their claims count them, as the kernel does. */
   #askKernel(): Measured | null {
     const use = this.#deps.kernelUse(this.#room.drive_directory);
     if (use === null) return null;

@@ -9,7 +9,7 @@ import type { Queries } from "../../../db/client.ts";
 import type { Database } from "../../../db/transact.ts";
 import { inboxDepth } from "../store.ts";
 
-/** Full inboxes named in a refusal. Each refusal counts them again; a thousand take 90 ms. */
+/** Maximum of full inboxes listed in a refusal. Each refusal counts them again; a thousand take 90 ms. */
 const MAX_FULL = 16;
 
 export class InboxCapacity {
@@ -33,7 +33,7 @@ export class InboxCapacity {
     }
     if (full.length > 0) return full;
     add(most, agentIds, 1);
-    // One step for all: thousands of steps take milliseconds.
+    // One undo step for all: thousands of steps take milliseconds.
     this.#database.undo(() => add(most, agentIds, -1));
     return full;
   }
@@ -50,7 +50,7 @@ export class InboxCapacity {
     return depth;
   }
 
-  /** Counts the inboxes that `take` would have to count, some at a time. */
+  /** Counts the inboxes that `take` needs, in pieces of the event loop. */
   async count(queries: Queries, roomUid: RoomUid, agentIds: readonly string[], pieces: Pieces): Promise<void> {
     const most = this.#of(roomUid);
     for (const agentId of agentIds) {

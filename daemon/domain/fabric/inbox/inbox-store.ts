@@ -7,7 +7,7 @@ import { type RowsKey, rowsOf } from "../../../db/room-rows.ts";
 import { OPEN } from "../store.ts";
 import { deliveries, type MessageRow, messages } from "../table.ts";
 
-/** A message as one recipient has it. */
+/** A message with its delivery to one recipient. */
 export type Delivered = MessageRow & { attempts: number; delivery_state: string };
 /** A message of an inbox, or of a room. */
 export type Row = MessageRow & Partial<Pick<Delivered, "attempts" | "delivery_state">>;
@@ -30,13 +30,13 @@ export type Whose =
   | (Inbox & { is: "open" | "all" })
   | (Inbox & { is: "again"; until: number });
 
-/** Messages in order of seq, those after a place. */
+/** Messages in order of seq, after a position. */
 export interface Messages {
   heads(after: number, limit: number): Head[];
   rows(after: number, limit: number): Row[];
 }
 
-/** Of waits there may be thousands, which look for heads: the builder's way takes longer than SQLite's. */
+/** Raw SQL: thousands of waits may read heads, and the query builder takes longer than SQLite. */
 const HEADS = `SELECT messages.seq, topic, kind, source, size_bytes FROM`;
 const INBOX = `${HEADS} deliveries JOIN messages ON messages.room_uid = deliveries.room_uid AND messages.seq = deliveries.seq
   WHERE deliveries.room_uid = ?1 AND deliveries.agent_id = ?2 AND deliveries.seq > ?3

@@ -57,7 +57,7 @@ export function makeInbox(deps: FabricDeps): Bound {
   });
 }
 
-/** Looks of a caller for messages, in pieces of the event loop; long pages are read by a reader thread. */
+/** Searches for messages by one caller, in pieces of the event loop; a reader thread reads long pages. */
 class Looks {
   readonly owner: OwnerName;
   readonly signal: AbortSignal;
@@ -91,7 +91,7 @@ class Looks {
     return done ? value : this.#lookFurther(steps);
   }
 
-  /** Null if the caller has left. */
+  /** Null if the caller has disconnected. */
   async #lookFurther(steps: Steps<Looked>): Promise<Looked | null> {
     for (;;) {
       const turn = this.#pieces.next();
@@ -164,11 +164,11 @@ async function readInbox(
   const { queries } = database;
   const { room_uid, state } = room;
   call.audit.agent_id = agent_id;
-  // By this the record of a wait is known from that of a look.
+  // Distinguishes the record of a wait from that of a read without waiting.
   if (input.wait_ms) call.audit.details = { wait_ms: input.wait_ms };
   const passed = after !== null && takesAll(input) ? { room_uid, agent_id, seq: after } : null;
   if (passed && hasUnread(queries, passed)) {
-    // Should it be lost, the same is marked the next time.
+    // If this commit fails, the next read marks the same messages.
     database.commit((write) => markRead(write, passed), false).catch(() => {});
   }
   if (state === "active") await see(deps, room_uid, agent_id);
@@ -178,7 +178,7 @@ async function readInbox(
   const page = pageFrom(input, limit, after ?? 0);
   const is = after === null ? "open" : "all";
   const wanted = { ...page, whose: { ...inbox, is }, after: after ?? 0 } as const;
-  // Redelivered messages have an answer of their own: the next read starts at the same position.
+  // A response contains either redelivered or further messages: the next read starts at the same position.
   const repeated =
     after === null ? null : { ...page, whose: { ...inbox, is: "again", until: after } as const, after: 0, more: true };
   const further = looks.for(wanted);
@@ -240,7 +240,7 @@ async function markHandedOut(
     await marked;
     deps.due.expectAt(dueAtMs);
   } else {
-    // It stays in the inbox until the reader's cursor is past it.
+    // A failed commit is harmless: the message stays in the inbox until the reader's cursor passes it.
     marked.catch(() => {});
   }
 }

@@ -12,9 +12,9 @@ import type { Database } from "../../../db/transact.ts";
 import { TransactionMap } from "../../../db/transaction-map.ts";
 import { type MessageRow, messageRooms } from "../table.ts";
 
-/** A row and its names in indexes. */
+/** Bytes of a message row and its index entries. */
 const ROW_BYTES = 512;
-/** A delivery and its place in the inbox; the recipient's name comes three times. */
+/** Bytes of a delivery and its inbox entry; BYTES_OF_ROW counts the recipient's name three times in addition. */
 const DELIVERY_BYTES = 120;
 
 type Sized = Pick<MessageRow, "payload" | "payload_b64" | "size_bytes" | "headers" | "destinations" | "recipients">;
@@ -28,7 +28,7 @@ export function bytesOf({ payload, payload_b64, size_bytes, headers, destination
 
 const jsonBytes = (value: object | null): number => Buffer.byteLength(JSON.stringify(value));
 
-/** The same of a row of the table. */
+/** The same sum as SQL, for a row of the table. */
 export const BYTES_OF_ROW = `(${ROW_BYTES} + ifnull(octet_length(payload), 0) + ifnull(octet_length(payload_b64), 0)
   + octet_length(headers) + octet_length(ifnull(destinations, 'null')) + 3 * octet_length(recipients)
   + ${DELIVERY_BYTES} * json_array_length(recipients))`;
@@ -54,11 +54,11 @@ export type Holder = Pick<RoomTarget, "org_id" | "room_uid">;
 
 export class Budget {
   readonly #database: Database;
-  /** Bytes of an organization; 0: any number. */
+  /** Maximum bytes of an organization; 0: unlimited. */
   readonly most: number;
   /** Bytes per organization, cached on first use. */
   readonly #taken: TransactionMap<OrgId, number>;
-  /** Of the commit under way. */
+  /** Changes within the current commit. */
   readonly #grown: (Holder & { bytes: number })[] = [];
 
   constructor(database: Database, most: number) {
@@ -68,7 +68,7 @@ export class Budget {
     database.beforeCommit((queries) => this.#write(queries));
   }
 
-  /** Within the transaction that keeps the message. Throws quota_exceeded. */
+  /** Within the transaction that stores the message. Throws quota_exceeded. */
   take(queries: Queries, holder: Holder, bytes: number): void {
     this.requireSpace(queries, holder.org_id, bytes);
     this.#change(queries, holder, bytes);
@@ -85,12 +85,12 @@ export class Budget {
     if (this.most > 0 && used + bytes > this.most) throw exceeded(used, this.most);
   }
 
-  /** Within the transaction that removes them. */
+  /** Within the transaction that removes the messages. */
   giveBack(queries: Queries, holder: Holder, bytes: number): void {
     this.#change(queries, holder, -bytes);
   }
 
-  /** Within a transaction: the room and all of its messages are gone. */
+  /** Within a transaction: the room and all of its messages are removed. */
   forget(queries: Queries, roomUid: RoomUid): void {
     const row = queries.select().from(messageRooms).where(eq(messageRooms.room_uid, roomUid)).get();
     if (!row) return;
@@ -119,7 +119,7 @@ export class Budget {
     this.#database.undo(this.#ungrow);
   }
 
-  /** The last is the first to go. Once they were written there is none. */
+  /** Undo in reverse order: removes the last change; does nothing once the changes were written. */
   readonly #ungrow = () => void this.#grown.pop();
 
   #write(queries: Queries): void {
@@ -149,7 +149,7 @@ export function roomsWithMessages(queries: Queries, orgId: OrgId): RoomUid[] {
   return rows.map((row) => row.room_uid);
 }
 
-/** The last message of a room that went because its space was wanted; 0 when none has. */
+/** The last message of a room that was removed to free space; 0 if none was. */
 export function goneUpTo(queries: Queries, roomUid: RoomUid): number {
   return goneOf(queries)([roomUid])[0]?.seq ?? 0;
 }
@@ -178,7 +178,7 @@ export function markBranched(
     .run();
 }
 
-/** Within the transaction that removes messages up to this one. */
+/** Within the transaction that removes messages up to this seq. */
 export function markGone(queries: Queries, roomUid: RoomUid, seq: number): void {
   const gone_seq = sql`max(${messageRooms.gone_seq}, ${seq})`;
   queries.update(messageRooms).set({ gone_seq }).where(eq(messageRooms.room_uid, roomUid)).run();

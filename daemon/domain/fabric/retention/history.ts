@@ -22,10 +22,10 @@ const TO = 1 / 2;
 const LITTLE = 1 / 16;
 const AGAIN_MS = 1000;
 const AGAIN_TIMES = 4;
-/** Longest wait of a sender for space. */
+/** Maximum wait of a sender for space. */
 const SPACE_WAIT_MS = 1000;
 
-/** Notifies its waiters whenever some messages were removed. */
+/** Notifies its waiters after each removal of messages. */
 type Sweep = Published<"under way" | "over">;
 
 export class History {
@@ -34,7 +34,7 @@ export class History {
   readonly #log: Log;
   /** Organizations with a sweep in progress. */
   readonly #sweeps = new Map<OrgId, Sweep>();
-  /** Organizations of which little could go, and when that may be otherwise. */
+  /** Organizations after a sweep that freed little, with the earliest time of the next sweep. */
   readonly #later = new Map<OrgId, number>();
   #stopped = false;
 
@@ -49,7 +49,7 @@ export class History {
     if (this.#isBeyond(orgId, FROM)) this.#begin(orgId);
   }
 
-  /** Before one is kept: resolves once there is space, nothing more can go, the sender has gone, or a second has passed. */
+  /** Before a message is stored: resolves once there is space, the sweep is over, the sender disconnects, or a second has passed. */
   async makeSpace(orgId: OrgId, signal: () => AbortSignal): Promise<void> {
     const isFull = () => this.#isBeyond(orgId, 1 - LITTLE);
     if (!isFull()) return;

@@ -57,7 +57,7 @@ export interface Look {
   branchedAtMs: number;
 }
 
-/** The next that may go after a place in the order. */
+/** The next batch of removable messages after a position. */
 export function findOld(queries: Queries, roomUid: RoomUid, after: number): Look {
   const { next } = statementsOf(queries);
   const last = lastSeq(queries, roomUid);

@@ -1,4 +1,4 @@
-/** The moment as the meter counts it. */
+/** Current moment for the meter. */
 import { wallMs } from "../../../core/clock.ts";
 import { BOOT_ID, uptimeMs } from "../../../host/boot.ts";
 import type { Moment } from "./moment.ts";

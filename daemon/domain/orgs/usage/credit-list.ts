@@ -10,7 +10,7 @@ import { listEntries, toEntry } from "./ledger.ts";
 
 const CURSOR = "credits";
 
-/** The cursor of the page after an entry: all hosts have the same. */
+/** Cursor of the page after an entry; the same on all hosts. */
 export function cursorAfterEntry(entryId: string): string {
   return makeCursor(CURSOR, entryId);
 }

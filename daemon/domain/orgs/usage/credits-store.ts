@@ -11,13 +11,13 @@ export function getCredits(queries: Queries, orgId: OrgId): CreditRow {
   return { ...(row ?? { org_id: orgId, used_micro: 0, exhausted_at: null }), granted: grant?.granted ?? null };
 }
 
-/** Of all organizations that have used any here, in millionths of one. */
+/** Credits used on this host by each organization with any use, in millionths. */
 export function usedCredits(queries: Queries): Map<OrgId, number> {
   const rows = queries.select({ org_id: orgCredits.org_id, used: orgCredits.used_micro }).from(orgCredits).all();
   return new Map(rows.filter(({ used }) => used > 0).map(({ org_id, used }) => [org_id, used]));
 }
 
-/** Null: nothing. It is so on all hosts. */
+/** Null: removes the grant. The value is the same on all hosts. */
 export function putGranted(queries: Queries, org_id: OrgId, granted: number | null): void {
   const isIt = eq(creditGrants.org_id, org_id);
   if (granted === null) queries.delete(creditGrants).where(isIt).run();
@@ -27,7 +27,7 @@ export function putGranted(queries: Queries, org_id: OrgId, granted: number | nu
   }
 }
 
-/** Since when it has none left; null: it has some. */
+/** Stores the time since which no credits remain; null: credits remain. */
 export function putExhausted(queries: Queries, org_id: OrgId, exhausted_at: string | null): void {
   const set = { exhausted_at };
   queries

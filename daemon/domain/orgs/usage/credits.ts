@@ -62,7 +62,7 @@ interface Account {
 interface Outlook {
   /** Time of exhaustion. */
   exhausted_at: string | null;
-  /** When to look again; null: when something changes. */
+  /** Time of the next check; null: at the next change. */
   next_at: string | null;
 }
 
@@ -200,7 +200,7 @@ function grantedOf(plan: number | null, more: number | null): number | null {
   return plan === null && more === null ? null : (plan ?? 0) + (more ?? 0);
 }
 
-/** Why credits are granted or taken back, and the name of that effect: by the same name nothing happens twice. */
+/** Reason for granting or withdrawing credits, and the name of the effect: each name takes effect once. */
 export interface Why {
   reason: string;
   effect: string;

@@ -6,7 +6,7 @@ import type { Queries } from "../../../db/client.ts";
 import type { Database } from "../../../db/transact.ts";
 import { type Consumer, type Meter, USAGE_WRITE_SECONDS } from "./meter.ts";
 
-/** Rooms of one write, which takes about 0.3 ms for each. */
+/** Rooms per write, which takes about 0.3 ms for each. */
 const MAX_TOGETHER = 16;
 
 export interface DriveLevelDeps {

@@ -12,13 +12,13 @@ import { creditLedger, type LedgerRow } from "./table.ts";
 
 export type NewEntry = Pick<LedgerRow, "org_id" | "kind" | "amount_micro" | "reason" | "effect">;
 
-/** Within a transaction. False: this effect is there already. */
+/** Within a transaction. Returns false if the effect is already recorded. */
 export function enter(queries: Queries, entry: NewEntry): boolean {
   const row: LedgerRow = { entry_id: newId("cre"), at: now(), ...entry };
   return queries.insert(creditLedger).values(row).onConflictDoNothing().returning().all().length === 1;
 }
 
-/** Within a transaction: a day's spending grows. */
+/** Within a transaction: adds to the spending of the day. */
 export function enterSpent(queries: Queries, org_id: OrgId, micro: number): void {
   const at = now();
   const effect = `spend:${at.slice(0, 10)}`;
@@ -44,7 +44,7 @@ export function isEntryOf(queries: Queries, orgId: OrgId, id: string): boolean {
   return queries.select({ id: creditLedger.entry_id }).from(creditLedger).where(where).get() !== undefined;
 }
 
-/** The newest first, from one on. */
+/** Newest first, older than `before`. */
 export function listEntries(queries: Queries, orgId: OrgId, before: string | null, limit: number): LedgerRow[] {
   const older = before === null ? undefined : lt(creditLedger.entry_id, before);
   const where = and(eq(creditLedger.org_id, orgId), older);

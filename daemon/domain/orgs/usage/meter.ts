@@ -43,12 +43,12 @@ export class Meter {
   readonly #rows: DayRows;
   /** Events since the daemon started, of all organizations together. */
   #happened = { messages: 0, exec_count: 0 };
-  /** Counted by the transaction under way. */
+  /** Usage counted by the current transaction. */
   readonly #counted: UsageRow[] = [];
   /** Sandboxes that this daemon has seen running. */
   readonly #seen = new Set<string>();
 
-  /** Organizations of which something has changed that is paid for over time. */
+  /** Organizations with a change in use that is charged by time. */
   readonly #changed = new Set<OrgId>();
 
   constructor(database: Database, prices: Prices = FREE, mostRows?: number) {
@@ -63,7 +63,7 @@ export class Meter {
     this.#add(place, dayAt(wallMs()), amounts);
   }
 
-  /** How many commands and messages there were since the daemon started. */
+  /** Number of commands and messages since the daemon started. */
   get happened(): Readonly<Pick<Amounts, "messages" | "exec_count">> {
     return this.#happened;
   }
@@ -78,7 +78,7 @@ export class Meter {
     putOpen(queries, { subject, org_id, room_uid, agent_id, key_id, ...rate, ...now });
   }
 
-  /** Within a transaction: it is not used any more. */
+  /** Within a transaction: ends continuous use. */
   closes(queries: Queries, subject: string): void {
     const open = getOpen(queries, subject);
     if (!open) return;
@@ -116,7 +116,7 @@ export class Meter {
     return { org_id: orgId, days, by, now: momentNow(), running };
   }
 
-  /** The sums, for each value of a dimension. */
+  /** Sums for each value of a dimension. */
   read(orgId: OrgId, days: { from: string; to: string }, by: Dimension): Map<string, Amounts> {
     return wholly(sumsOf(this.#database.queries, this.sums(orgId, days, by)));
   }
@@ -173,7 +173,7 @@ export class Meter {
     this.#database.undo(this.#uncount);
   }
 
-  /** The last is the first to go. Once they were written there is none. */
+  /** Undo runs in reverse order. After the rows were written, none remains to remove. */
   readonly #uncount = () => void this.#counted.pop();
 
   #write(queries: Queries): void {

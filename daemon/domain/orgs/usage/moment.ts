@@ -28,12 +28,12 @@ export function elapsed(from: Moment, to: Moment): Elapsed {
   return { ms, beyond_ms: shown - ms };
 }
 
-/** The day in UTC, as 2026-01-31. */
+/** The day in UTC, such as 2026-01-31. */
 export function dayAt(atMs: number): string {
   return new Date(atMs).toISOString().slice(0, 10);
 }
 
-/** The days on which a time of `ms` was that ended at `endMs`, with how much of it. */
+/** Splits an interval of `ms` that ended at `endMs` into days, each with its share. */
 export function* daysOf(endMs: number, ms: number): Generator<{ day: string; ms: number }> {
   for (let from = endMs - ms; from < endMs; ) {
     const to = Math.min(endMs, (Math.floor(from / DAY_MS) + 1) * DAY_MS);

@@ -26,10 +26,10 @@ export function pricesOf(config: Config): Prices {
 export const MICRO = 1_000_000;
 const HOUR_MS = 3_600_000;
 const GIB = 1024 ** 3;
-/** A month of 730 hours, whichever it is: each hour costs the same. */
+/** Every month counts as 730 hours, so that each hour costs the same. */
 const MONTH_HOURS = 730;
 
-/** Millionths of a credit, in whole numbers. */
+/** Cost in millionths of a credit, as an integer. */
 export function microOf(prices: Prices, amounts: Partial<Amounts>): number {
   const { sandbox_ms = 0, vcpu_ms = 0, memory_mib_ms = 0, egress_bytes = 0, drive_byte_hours = 0 } = amounts;
   const credits =
@@ -40,7 +40,7 @@ export function microOf(prices: Prices, amounts: Partial<Amounts>): number {
   return Math.round(credits * MICRO);
 }
 
-/** Millionths of a credit in an hour. */
+/** Cost per hour in millionths of a credit. */
 export function microPerHour(prices: Prices, { vcpu_count, memory_mib, drive_bytes }: Rate): number {
   if (drive_bytes > 0) return microOf(prices, { drive_byte_hours: drive_bytes });
   const [sandbox_ms, vcpu_ms, memory_mib_ms] = [HOUR_MS, vcpu_count * HOUR_MS, memory_mib * HOUR_MS];

@@ -10,7 +10,7 @@ export interface Month {
   to: string;
 }
 
-/** The month of a day, or one as 2026-01. */
+/** The month of a day, or of a text such as 2026-01. */
 export function monthOf(day: string): Month {
   const [year = 0, month = 1] = day.split("-").map(Number);
   const start = Date.UTC(year, month - 1);

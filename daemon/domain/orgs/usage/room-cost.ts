@@ -24,7 +24,7 @@ export function roomCosts(queries: Queries, meter: Pick<Meter, "runningByRoom">,
   };
 }
 
-/** The days from a moment up to now as JSON, the last of them at most; many rooms are of the same day. */
+/** Days from a moment up to now as JSON, limited to the most recent; cached, since many rooms have the same first day. */
 function knownDays(nowMs: number): (created_at: string) => string {
   const known = new Map<string, string>();
   const last = Math.floor(nowMs / DAY_MS);

@@ -12,7 +12,7 @@ import { countRows, hasRow } from "./store.ts";
 import type { UsageRow } from "./table.ts";
 
 const MAX_ROWS_A_DAY = 10_000;
-/** Days of organizations, and rows, that are remembered. */
+/** Maximum number of cached days of organizations, and of cached rows. */
 const MAX_REMEMBERED = 10_000;
 
 const NO_ROOM = { room_uid: "" as RoomUid, agent_id: "" };
@@ -20,7 +20,7 @@ const NO_ROOM = { room_uid: "" as RoomUid, agent_id: "" };
 export class DayRows {
   readonly #most: number;
   readonly #counts: TransactionMap<string, number>;
-  /** Rows that are there: they stay. */
+  /** Existing rows, which are never removed. */
   readonly #known: TransactionMap<string, true>;
 
   constructor(database: Pick<Database, "undo">, most = MAX_ROWS_A_DAY) {
@@ -29,7 +29,7 @@ export class DayRows {
     this.#known = new TransactionMap(database);
   }
 
-  /** The rows to which all that a transaction has counted is added, within it. */
+  /** Rows to which the usage counted by a transaction is added, within it. */
   placed(queries: Queries, counted: Iterable<UsageRow>): Iterable<UsageRow> {
     const finest = new Map<string, UsageRow>();
     for (const row of counted) addTo(finest, row);

@@ -50,12 +50,12 @@ export function addUsage(queries: Queries, row: UsageRow): void {
   statementsOf(queries).add.run({ ...row });
 }
 
-/** How many rows an organization's day has. */
+/** Number of rows of an organization's day. */
 export function countRows(queries: Queries, orgId: OrgId, day: string): number {
   return statementsOf(queries).count([orgId, day])[0]?.count ?? 0;
 }
 
-/** Whether it would be added to a row that there is. */
+/** Whether the row exists, so that usage would be added to it. */
 export function hasRow(queries: Queries, { org_id, day, room_uid, agent_id, key_id }: UsageRow): boolean {
   return statementsOf(queries).has([org_id, day, room_uid, agent_id, key_id]).length > 0;
 }
@@ -73,7 +73,7 @@ export function removeOpen(queries: Queries, subject: string): void {
   queries.delete(usageOpen).where(eq(usageOpen.subject, subject)).run();
 }
 
-/** Of one organization, or of all. */
+/** Open rows of one organization, or of all. */
 export function listOpen(queries: Queries, orgId?: OrgId): OpenRow[] {
   return queries
     .select()
@@ -82,7 +82,7 @@ export function listOpen(queries: Queries, orgId?: OrgId): OpenRow[] {
     .all();
 }
 
-/** The first of these days, both included, on which an organization used something; after a day, the next. Null: there is none. */
+/** The first of these days (both included) with usage of an organization, or the first after `after`; null if there is none. */
 export function nextDay(
   queries: Queries,
   orgId: OrgId,

@@ -1,4 +1,4 @@
-/** Sums of an organization's usage, with time that is not written yet. Has no state: reader threads use it too. */
+/** Sums of an organization's usage, including unwritten time. Has no state: reader threads use it too. */
 import type { OrgId } from "../../../../shared/ids.ts";
 import type { Steps } from "../../../core/loop/steps.ts";
 import type { Queries } from "../../../db/client.ts";
@@ -41,6 +41,6 @@ export function* sumsOf(queries: Queries, { org_id, days, by, now, running }: Su
   return groups;
 }
 
-/** Bytes on a drive count until the drive ends; a guest may have ended while no daemon ran. */
+/** Bytes on a drive count until the drive's end; a guest counts only if this daemon has seen it running, since it may have ended before. */
 export const isInUse = ({ subject, drive_bytes }: OpenRow, seen: ReadonlySet<string>): boolean =>
   drive_bytes > 0 || seen.has(subject);

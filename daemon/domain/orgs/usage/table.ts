@@ -58,7 +58,7 @@ export const creditLedger = sqliteTable("credit_ledger", {
   kind: text().$type<"grant" | "withdrawal" | "spend">().notNull(),
   amount_micro: integer().notNull(),
   reason: text().notNull(),
-  /** Its name: of one organization no two are the same. */
+  /** Name of the effect, unique within an organization. */
   effect: text().notNull(),
 });
 

@@ -1,7 +1,7 @@
 /** Parser of an HTTP/1 response of a guest's server: its head, bounded and strict, and the framing of its body. */
 import { BadAnswer, type ByteReader } from "./byte-reader.ts";
 
-/** Of the head, with all its lines. */
+/** Limit on the head with all its lines. */
 const MAX_HEAD_BYTES = 64 * 1024;
 const MAX_HEADERS = 256;
 const MAX_INTERIM_ANSWERS = 16;
@@ -17,7 +17,7 @@ export type Framing = { kind: "none" } | { kind: "length"; bytes: number } | { k
 
 export interface AnswerHead {
   status: number;
-  /** In the order they came, names in lower case. */
+  /** In order of arrival, names in lower case. */
   headers: [string, string][];
 }
 

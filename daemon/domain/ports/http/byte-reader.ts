@@ -11,7 +11,7 @@ export type Pay = (reads: number) => Promise<void> | null;
 const LF = 10;
 const CR = 13;
 const EMPTY = new Uint8Array(0);
-/** Reads that are paid for together: looking at the clock costs more than most of them. */
+/** Reads that are charged together: reading the clock costs more than most reads. */
 const READS_TOGETHER = 64;
 
 export class ByteReader {
@@ -22,7 +22,7 @@ export class ByteReader {
   #store: Uint8Array = EMPTY;
   #from = 0;
   #to = 0;
-  /** Whether the store was made here, so that there may be room in it. */
+  /** Whether the reader has allocated the store, so that it may have free space. */
   #isOwn = false;
 
   constructor(source: AsyncIterable<Uint8Array>, pay: Pay = () => null) {
@@ -30,12 +30,12 @@ export class ByteReader {
     this.#pay = pay;
   }
 
-  /** Whether there are bytes that need not be waited for. */
+  /** Whether bytes are available without waiting. */
   get hasBytes(): boolean {
     return this.#from < this.#to;
   }
 
-  /** Whether there is a line, of `most` bytes at most, that need not be waited for. */
+  /** Whether a line of at most `most` bytes is available without waiting. */
   hasLine(most: number): boolean {
     return this.#store.subarray(this.#from, Math.min(this.#to, this.#from + most)).includes(LF);
   }
@@ -60,7 +60,7 @@ export class ByteReader {
     return bytes;
   }
 
-  /** A line without its end, as latin1; null at the end of everything. Throws BadAnswer. */
+  /** A line without its end, as latin1; null at the end of the stream. Throws BadAnswer. */
   async line(most: number): Promise<string | null> {
     await this.#count();
     for (let looked = 0; ; ) {
@@ -96,7 +96,7 @@ export class ByteReader {
       return true;
     }
     if (!this.#isOwn || this.#to + value.byteLength > this.#store.byteLength) {
-      // Twice as much as is needed: bytes that come one by one are not copied each time.
+      // Twice the required size, so that bytes arriving singly are not copied each time.
       const larger = new Uint8Array(2 * (kept + value.byteLength));
       larger.set(this.#store.subarray(this.#from, this.#to));
       [this.#store, this.#from, this.#to, this.#isOwn] = [larger, 0, kept, true];

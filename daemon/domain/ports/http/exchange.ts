@@ -13,22 +13,22 @@ import { BadAnswer, ByteReader } from "./byte-reader.ts";
 
 export interface ExchangeRequest {
   method: string;
-  /** Path and query as the server gets them. */
+  /** Path and query as sent to the server. */
   target: string;
   headers: readonly [string, string][];
   body: ReadableStream<Uint8Array> | null;
-  /** Bytes of the body when that is known; else it goes in chunks. */
+  /** Bytes of the body if known; null: it is sent in chunks. */
   length: number | null;
 }
 
 /** The functions of a connection that an exchange needs; `ended` is the end of the exchange if that comes first. */
 export type Line = Pick<OpenPort, "output" | "pay" | "write" | "endInput" | "ended" | "close">;
 
-/** How a server is dealt with. */
+/** Settings for a kind of server. */
 export interface Manner {
-  /** Of silence either way, which ends the exchange; null for any time. */
+  /** Idle timeout in both directions, which ends the exchange; null: none. */
   idleSeconds: number | null;
-  /** Whether a body may end with the connection. */
+  /** Whether the end of the connection may end a body. */
   toEnd: boolean;
   /** Takes the connection for reuse, instead of its end, if all bytes of the exchange, and no others, were transferred. */
   keep?(): void;
@@ -44,7 +44,7 @@ export interface ExchangeResponse {
   reader: ByteReader;
 }
 
-/** The exchange was ended because neither side sent anything for as long as `idleSeconds` allow. */
+/** The exchange was ended because neither side sent anything for `idleSeconds`. */
 export class Silence extends BadAnswer {
   override name = "Silence";
 }
@@ -52,7 +52,7 @@ export class Silence extends BadAnswer {
 const CRLF = "\r\n";
 /** A body of a known length up to this is read before it is passed on: Bun's server sends no length for a stream (oven-sh/bun#10507). */
 const MAX_KEPT_BYTES = 64 * 1024;
-/** How a connection ends that was cut, or lost with its guest. */
+/** Error codes of a connection that was closed by this host, or lost with its guest. */
 const LOST: readonly string[] = [StreamErrorCode.detached, StreamErrorCode.link_closed];
 /** Timeout for the server's end of a connection, which distinguishes an orderly end from a broken one. */
 const END_MS = 5000;
@@ -103,7 +103,7 @@ export async function exchange(
   try {
     const head = await readHead(reader);
     if (head.status === 101) {
-      // From here on it is a conversation, which ends in its own way.
+      // The connection is now a bidirectional stream, which ends independently of the exchange.
       over();
       return { head, body: null, reader };
     }
@@ -124,7 +124,7 @@ export async function exchange(
   }
 }
 
-/** Whether the server takes another request on the connection. */
+/** Whether the server accepts another request on the connection. */
 function goesOn({ headers }: AnswerHead): boolean {
   return !headers.some(([name, value]) => name === "connection" && /\bclose\b/i.test(value));
 }
@@ -144,12 +144,12 @@ async function* watched(source: AsyncIterable<Uint8Array>, moved: (bytes: Uint8A
   for await (const bytes of source) yield moved(bytes);
 }
 
-/** The client's body on its way in. The answer may be there, and over, before it is. */
+/** Sends the client's body. The response may arrive, and end, before the body is sent. */
 class Sending {
   readonly #read: () => Promise<Uint8Array | null>;
   readonly #abandon: () => void;
   #stopped = false;
-  /** Whether the server has been sent all of it. */
+  /** Whether the whole body was sent to the server. */
   isSent = false;
 
   constructor(

@@ -40,7 +40,7 @@ const OF_THE_ORIGIN = new Set([
   "service-worker-allowed",
   "strict-transport-security",
 ]);
-/** Pages of all ports and the API's are of one origin in path mode: without allow-same-origin each is alone. */
+/** In path mode, pages of all ports and of the API have one origin: without allow-same-origin each page is isolated. */
 export const PATH_MODE_POLICY =
   "sandbox allow-downloads allow-forms allow-modals allow-pointer-lock allow-popups allow-presentation allow-scripts";
 
@@ -48,7 +48,7 @@ export interface Client {
   ip: string | null;
 }
 
-/** The host that the server believes to be. */
+/** The Host header sent to the server. */
 export function innerHost(port: number): string {
   return port === 80 ? "localhost" : `localhost:${port}`;
 }
@@ -107,7 +107,7 @@ export function headersForClient(answered: readonly [string, string][], place: P
   return headers;
 }
 
-/** Cookies would be cleared of all hosts below the domain: the tokens of other ports too. */
+/** Clearing cookies would affect all hosts below the domain, and thus the tokens of other ports. */
 function withoutCookies(types: string): string | null {
   const kept = types.split(",").map((each) => (each.trim() === '"*"' ? '"cache", "storage"' : each.trim()));
   return kept.filter((each) => each !== '"cookies"').join(", ") || null;
@@ -122,7 +122,7 @@ function inward(value: string, place: PortAddress, port: number): string {
   return `http://${innerHost(port)}${isWithin ? path.slice(place.prefix.length) : path === "" ? "" : "/"}`;
 }
 
-/** The names by which a server calls the addresses that it may listen on. */
+/** Names that a server may use for its own listening address. */
 const OWN_NAMES = ["localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]"];
 
 /** A server's location as the client's URL. A location that the server derived from X-Forwarded-Host and -Prefix counts as its own too. */
@@ -137,12 +137,12 @@ function outward(value: string, place: PortAddress, port: number): string {
   return `${place.scheme}://${place.host}${prefix}${url.pathname}${url.search}${url.hash}`;
 }
 
-/** As a URL has it: in lower case, and without the port that its scheme means. */
+/** Normalized as in a URL: lower case, without the default port of the scheme. */
 function hostOf({ scheme, host }: PortAddress): string | undefined {
   return URL.parse(`${scheme}://${host}`)?.host;
 }
 
-/** Whether a path of a URL is below the prefix already. The label in it cannot be guessed, so that it is no path of the server's own. */
+/** Whether a path of a URL is already below the prefix. The label in the prefix cannot be guessed, so it is no path of the server's own. */
 function isBelow(path: string, prefix: string): boolean {
   return prefix !== "" && (path === prefix || ["/", "?", "#"].some((next) => path.startsWith(prefix + next)));
 }
@@ -152,7 +152,7 @@ function portOf(url: URL): number {
   return url.protocol === "https:" ? 443 : 80;
 }
 
-/** Its own host's and its own path's; null for a name that is the service's. */
+/** Limits a cookie to the port's host and path; null for a cookie name of the service. */
 function cookieForClient(cookie: string, place: PortAddress): string | null {
   const [pair = "", ...attributes] = cookie.split(";");
   if (isOwnCookie(pair)) return null;

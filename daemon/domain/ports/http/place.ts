@@ -3,13 +3,13 @@ import { PATH_PREFIX, type PortUrls } from "../record.ts";
 
 export interface PortAddress {
   label: string;
-  /** path: all ports and the API are one origin. host: the port has an origin of its own. */
+  /** path: all ports and the API share one origin. host: the port has a separate origin. */
   mode: "path" | "host";
   /** Prefix before the server's own paths, without a slash at its end: `/p/{label}`, or empty. */
   prefix: string;
-  /** The server's own path, from its slash on. */
+  /** The server's own path, starting with a slash. */
   path: string;
-  /** Scheme and host by which the client reached it. */
+  /** Scheme and host in the client's request. */
   scheme: "http" | "https";
   host: string;
 }
@@ -30,7 +30,7 @@ export function placeOf(host: string | null, path: string, urls: PortUrls): Port
   return { label: named, mode: "path", prefix, path: at === -1 ? "" : path.slice(at), scheme, host: host ?? base.host };
 }
 
-/** `label` of `label.domain`, on any port; a host that is the API's own is never one. */
+/** `label` of `label.domain`, on any port; null for the API's own host. */
 function labelOfHost(host: string | null, base: URL, domain: string | null): string | null {
   if (host === null || domain === null || host.toLowerCase() === base.host) return null;
   const name = host.toLowerCase().replace(/:\d+$/, "").replace(/\.$/, "");

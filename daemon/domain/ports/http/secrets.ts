@@ -12,17 +12,17 @@ const SECRET = new RegExp(
     `\\b(?:${TICKET_PREFIXES.join("|")})${AFTER_PREFIX}`,
   ].join("|"),
 );
-/** Names of cookies that are the service's own, whatever an application would like. */
+/** Cookie names reserved for the service. */
 const OWN_COOKIE = /^(?:__(?:host|secure)-)?roomd/i;
 
-/** Whether a header's value has one of our secrets in it, in Basic credentials too. */
+/** Whether a header's value contains a secret of the service, also in Basic credentials. */
 export function hasSecret(value: string): boolean {
   if (SECRET.test(value)) return true;
   const [, basic] = /^\s*basic\s+([A-Za-z0-9+/=_-]+)\s*$/i.exec(value) ?? [];
   return basic !== undefined && SECRET.test(Buffer.from(basic, "base64").toString("latin1"));
 }
 
-/** `pair` is `name=value`. A pair without a name is sent back by browsers as its value alone, which may look like another pair. */
+/** `pair` is `name=value`. Browsers send a pair without a name as its value alone, which may look like another pair. */
 export function isOwnCookie(pair: string): boolean {
   return OWN_COOKIE.test(pair.replace(/^[\s=]+/, ""));
 }
@@ -33,7 +33,7 @@ export function foreignCookies(header: string): string | null {
   return kept.length === 0 ? null : kept.map((each) => each.trim()).join("; ");
 }
 
-/** The cookie of a port's token. By this prefix a browser takes no other host's for it, not one below the same domain either. */
+/** Cookie of a port's token. The prefix makes browsers reject it from other hosts, even below the same domain. */
 export function tokenCookieOf({ mode }: Pick<PortAddress, "mode">): string {
   return mode === "host" ? `__Host-${PORT_TOKEN_COOKIE}` : PORT_TOKEN_COOKIE;
 }
@@ -47,7 +47,7 @@ export function tokenInCookies(header: string | null, place: Pick<PortAddress, "
   return null;
 }
 
-/** The query without the port's token and whatever holds a secret of ours, all else as it was written; and the token. */
+/** Splits a query into the port's token and the rest, without parameters that contain secrets of the service; the rest is unchanged. */
 export function splitQuery(search: string): { search: string; token: string | null } {
   if (search.length < 2) return { search: "", token: null };
   let token: string | null = null;

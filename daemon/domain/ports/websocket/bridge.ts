@@ -23,7 +23,7 @@ const NOT_UTF8 = 1007;
 const MAX_UNTAKEN_BYTES = 2 * MAX_SOCKET_MESSAGE_BYTES;
 /** Memory overhead of a queued message. */
 const MESSAGE_BYTES = 512;
-/** For the server to answer a close. */
+/** Timeout for the server's reply to a close. */
 const CLOSE_MS = 5000;
 
 export class Bridge implements DuplexSession {
@@ -34,7 +34,7 @@ export class Bridge implements DuplexSession {
   #isOver = false;
   #untaken = 0;
   #sending: Promise<void> = Promise.resolve();
-  /** The newest ping that is not answered yet: of several only that one need be. */
+  /** The newest unanswered ping: only that one requires a pong. */
   #ping: Uint8Array | null = null;
 
   constructor(port: OpenPort, reader: ByteReader) {

@@ -33,12 +33,12 @@ const RESERVED_BITS = 0x70;
 const MASK_BYTES = 4;
 const MAX_CONTROL_BYTES = 125;
 
-/** One whole frame, masked with bytes of chance as a client's must be. */
+/** One complete frame, masked with random bytes as required of clients. */
 export function encodeFrame(opcode: Opcode, payload: Uint8Array): Uint8Array {
   const size = payload.byteLength;
   const extra = size < 126 ? 0 : size < 65_536 ? 2 : 8;
   const body = 2 + extra + MASK_BYTES;
-  // The body begins at a whole word, so that it is masked a word at a time.
+  // The body starts at a word boundary, so that it is masked a word at a time.
   const before = -body & 3;
   const whole = new Uint8Array((before + body + size + 3) & ~3);
   const frame = Buffer.from(whole.buffer, before, body + size);

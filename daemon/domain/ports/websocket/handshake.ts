@@ -12,7 +12,7 @@ export interface Offer {
   accepted(head: AnswerHead): string | null;
 }
 
-/** `protocols` is the client's Sec-WebSocket-Protocol, of which keys and tokens of ours are offered on to our own hosts alone. */
+/** `protocols` is the client's Sec-WebSocket-Protocol; keys and tokens of the service in it are forwarded only to hosts of the service. */
 export function offer(protocols: string | null, toWhom: "guest" | "host" = "guest"): Offer {
   const key = randomBytes(16).toString("base64");
   const expected = createHash("sha1")

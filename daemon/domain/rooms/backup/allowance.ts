@@ -32,7 +32,7 @@ export class Allowance {
     }
   }
 
-  /** One is there, and stays. Throws quota_exceeded, disk_full. */
+  /** Counts a completed drive that remains. Throws quota_exceeded, disk_full. */
   async take(bytes: number): Promise<void> {
     this.#taken += bytes;
     await this.#space.requireBytes(this.#room, { added: this.#taken });

@@ -130,7 +130,7 @@ async function keepAgain(
   const root = deps.driveRoot(roomUid);
   await markDrive(drive, root);
   await allowance.within((bounds) => restoreUntrustedDrive(call.signal, { store, drive, links, root, bounds }));
-  // Both are there for a moment.
+  // The restored drive and its copy exist at the same time for a moment.
   const bytes = await allowance.within((bounds) =>
     copying(call.signal, async (copier) => {
       await copier.copy(drive, to, bounds);

@@ -23,7 +23,7 @@ import { NotWhole } from "../move/format.ts";
 export const BACKUP_FORMAT = 1;
 /** Limits of a room's database state in its file, and of one row in it. */
 export const MAX_STATE_BYTES = 512 * 1024 ** 2;
-/** Of all its tables together: they are put in one commit, in which nothing else has a turn for about a second then. */
+/** Maximum rows of all tables together: one commit inserts them, which blocks the event loop for about a second. */
 export const MAX_STATE_ROWS = 300_000;
 export const MAX_ROW_BYTES = 4 * 1024 ** 2;
 /** By how much guests may exceed the drive's limits before they are stopped. */
@@ -42,7 +42,7 @@ const savedCheckpoint = Type.Object(
     checkpoint_id: Type.String({ pattern: `^${ID}$` }),
     name: Type.Union([Type.Null(), Type.String({ minLength: 1, maxLength: 128 })]),
     cut_at: Type.String({ maxLength: 32 }),
-    /** From when the file was made. */
+    /** Counted from the creation of the file. */
     expires_in_seconds: Type.Integer({ minimum: 1, maximum: MAX_SNAPSHOT_SECONDS }),
     drive_bytes: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
   },
@@ -54,7 +54,7 @@ const backedUp = Type.Object(
   {
     room_id: Type.String({ pattern: NAME_PATTERN }),
     labels,
-    /** How long it was to live; null: until it is ended. */
+    /** Lifetime from creation to expiry; null: unlimited. */
     ttl_seconds: Type.Union([Type.Null(), Type.Integer({ minimum: 1, maximum: MAX_SECONDS })]),
     made_at: Type.String({ maxLength: 32 }),
     drive_bytes: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
@@ -110,7 +110,7 @@ function objectOf(line: string): Record<string, unknown> {
   }
 }
 
-/** Of a room, or a checkpoint of it. Throws quota_exceeded. */
+/** For a room, or one of its checkpoints. Throws quota_exceeded. */
 export function requireStateFits({ bytes, rows }: { bytes: number; rows: number }): void {
   if (bytes > MAX_STATE_BYTES) throw tooMuch(bytes);
   if (rows > MAX_STATE_ROWS) throw tooMany(rows);

@@ -39,7 +39,7 @@ import { type BackedUp, BEYOND, MAX_STATE_BYTES, OF_CHECKPOINT, readOpening } fr
 import { readForeignState } from "./state.ts";
 import { restoreUntrustedDrive } from "./untrusted-drive.ts";
 
-/** A file's length with its holes, as file systems have it. */
+/** Limit of a file's apparent size, holes included, as on common file systems. */
 const MAX_FILE_BYTES = 2 ** 43;
 
 type Body = OutputOf<typeof roomFromBackup>;
@@ -95,7 +95,7 @@ async function readFile(
   await reader.unpack(
     { store, state, room: directory, sandboxes: directory, templates: new Map() },
     {
-      // Files that are empty count too.
+      // Empty files count as a block each.
       bytes: drives * (bounds.bytes + MAX_STATE_BYTES + files * BLOCK_BYTES),
       files: drives * files,
       size: MAX_FILE_BYTES,
@@ -148,7 +148,7 @@ async function makeRoom(
     await branch.sandboxes.requireBytes(row, { added });
     await faultPoint("backup.drive");
     const record = await records.of(row);
-    // Last: it is in memory for no longer than it takes to put it.
+    // Last step, to keep the state in memory no longer than its insertion takes.
     body = await file.alone(async () => {
       call.signal.throwIfAborted();
       const state = await readForeignState(place.state, branch.nouns, { takenAtMs: Date.parse(made_at), org_id });

@@ -14,9 +14,9 @@ import { NAMES, type Nouns, type RoomState, STATE_FORMAT, withRows } from "../ch
 import { NotWhole } from "../move/format.ts";
 import { MAX_ROW_BYTES, MAX_STATE_BYTES, MAX_STATE_ROWS } from "./format.ts";
 
-/** Agents, messages, deliveries, barriers: a later form may have some more. */
+/** Agents, messages, deliveries, barriers, and a reserve for later formats. */
 const MAX_TABLES = 8;
-/** More columns than any of these tables has. */
+/** More columns than each of these tables has. */
 const MAX_CELLS = 24;
 
 const cell = Type.Union([Type.String(), Type.Number(), Type.Null()]);

@@ -25,7 +25,7 @@ import { filesOfCheckpoints, keepCheckpoints } from "./checkpoints.ts";
 import type { RoomFile } from "./files.ts";
 import { type BackedUp, BEYOND, opening, requireStateFits } from "./format.ts";
 
-/** Guests that wait for their drive for longer may take it for broken. */
+/** Guests that wait longer for their drive may report it as broken. */
 const MAX_STILL_MS = 60_000;
 
 /** Packs the room into the file's directory. Throws quota_exceeded, drive_full, disk_full, invalid_state. */

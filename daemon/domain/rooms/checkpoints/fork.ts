@@ -121,7 +121,7 @@ function sameLife({ created_at, expires_at }: RoomRow, from: string): string | n
   return after(from, Math.round((Date.parse(expires_at) - Date.parse(created_at)) / 1000));
 }
 
-/** A path of the former room's API in another. */
+/** Replaces a former room's id in an API path by the new room's. */
 export function renamed(path: string, formerIds: readonly string[], roomId: string): string {
   const former = formerIds.map((id) => `/v1/rooms/${encodeURIComponent(id)}/`).find((start) => path.startsWith(start));
   return former === undefined ? path : `/v1/rooms/${encodeURIComponent(roomId)}/${path.slice(former.length)}`;

@@ -37,7 +37,7 @@ export interface Checkpoints {
   end(room: Pick<RoomRow, "room_uid" | "room_id">): Promise<void>;
   /** Within a transaction: removes the rows of the room's checkpoints; their files are removed with the room. */
   forget(queries: Queries, roomUid: RoomUid): void;
-  /** Some have come with a room: they too end by themselves. */
+  /** Schedules the expiry of checkpoints that arrived with a room. */
   schedule(): void;
   stop(): void;
 }

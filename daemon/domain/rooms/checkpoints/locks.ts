@@ -19,7 +19,7 @@ interface HeldLock {
 export class Locks {
   readonly #held = new Map<RoomUid, Set<HeldLock>>();
 
-  /** `over` is aborted when the room is being destroyed. Throws invalid_state. */
+  /** `over` is aborted when the room's destruction starts. Throws invalid_state. */
   take<T>(roomUid: RoomUid, what: string, work: (over: AbortSignal) => Promise<T>): Promise<T> {
     return this.#hold(roomUid, what, false, work);
   }

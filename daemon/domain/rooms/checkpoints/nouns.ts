@@ -22,7 +22,7 @@ export interface Calls {
   replace(queries: Queries, state: unknown, guests: BranchedCalls): void;
 }
 
-/** How all calls about a room move with it. */
+/** Transfer of all calls about a room together with the room. */
 export interface MovingCalls {
   takeRoom(queries: Queries, room: MovedRoom): unknown;
   putRoom(queries: Queries, calls: unknown, room: MovedRoom): void;
@@ -55,7 +55,7 @@ export function* takeState(
   return { nouns: yield* takeNouns(queries, nouns, roomUid), calls: calls.take(queries, sandboxIds) };
 }
 
-/** Reads a room as it is now, in pieces of its organization's time. */
+/** Reads the current state of a room, in pieces charged to its organization. */
 export function taking<State>(
   database: Pick<Database, "snapshot">,
   orgId: OrgId,
@@ -124,12 +124,12 @@ export async function wakeNouns(nouns: Nouns, room: BranchedRoom): Promise<void>
 
 export const STATE_FORMAT = 1;
 const ROWS_AT_ONCE = 500;
-/** Of a line, but for one of a single row: while one is made or read nothing else has a turn. */
+/** Maximum length of a line with several rows: creating or reading a line blocks the event loop. */
 const LINE_CHARACTERS = 256 * 1024;
 
 type Line = { rows: number; some: Rows["rows"] } | { format: number; rest: unknown };
 
-/** Writes it to a file, which is on disk then; returns its bytes. */
+/** Writes the state to a file and flushes it to disk; returns its bytes. */
 export async function writeState(path: string, state: object, rowsAtOnce = ROWS_AT_ONCE): Promise<number> {
   const tables: Rows[] = [];
   const rest = JSON.stringify(state, (_key, value: unknown) => {
@@ -172,7 +172,7 @@ function* linesOf(tables: readonly Rows[], rowsAtOnce: number): Generator<string
   }
 }
 
-/** How many rows states have together. */
+/** Total number of rows in a state. */
 export function rowsIn(state: unknown): number {
   if (isRows(state)) return state.rows.length;
   if (typeof state !== "object" || state === null) return 0;

@@ -129,7 +129,7 @@ async function turnBack(
     await faultPoint("restore.given");
     ids = as;
   };
-  // Held before anything ends: a call that changes the drive may take long.
+  // Blocks the drive first, before a sandbox ends: a call in progress that changes the drive may take long.
   await deps.drive.holding(room_uid, () =>
     branch.sandboxes.turnBack(call, toTarget(row, paths), { sandboxes, begin, whileEnded }),
   );

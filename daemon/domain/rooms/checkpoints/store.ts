@@ -41,7 +41,7 @@ export function deleteCheckpoint(queries: Queries, checkpointId: CheckpointId): 
   queries.delete(checkpoints).where(eq(checkpoints.checkpoint_id, checkpointId)).run();
 }
 
-/** All of a room; within a transaction. */
+/** Deletes all checkpoints of a room; within a transaction. */
 export function deleteCheckpointsOf(queries: Queries, roomUid: RoomUid): void {
   queries.delete(checkpoints).where(eq(checkpoints.room_uid, roomUid)).run();
 }

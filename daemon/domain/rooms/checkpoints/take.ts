@@ -58,7 +58,7 @@ export async function takeCheckpoint(
   const place = paths.checkpoint(room_uid, checkpoint_id);
   const { drive_directory, drive_limit_bytes } = room;
   try {
-    // The same call may have been cut off before.
+    // An earlier attempt of the same call may have left files.
     await eraseDirectory(place.directory, deps.giveUpSpace);
     await mkdir(place.directory, { recursive: true, mode: 0o700 });
     return await copying(over, async (copier) => {
@@ -98,7 +98,7 @@ export async function takeCheckpoint(
             const present = getRoom(queries, room_uid);
             requireActive(present ? toTarget(present, paths) : { ...room, state: "destroyed" });
             requireCount(countCheckpoints(queries, room_uid));
-            // Others may have been taken since.
+            // Counts checkpoints taken in the meantime.
             const more = Math.max(0, checkpointBytes(queries, room.org_id) - others);
             branch.sandboxes.keep(queries, room, used, snapshots, drive_bytes + state_bytes + more);
             insertCheckpoint(queries, row);

@@ -16,9 +16,9 @@ export interface Artifact {
   path: string;
   /** Bytes on this disk; 0 for a file that is there under another name. */
   bytes: number;
-  /** Its place under a name that went before. */
+  /** For a hard link: its target, which was sent before. */
   to: string | null;
-  /** Of a template's file that the other host has. */
+  /** For a template's file that the other host has: its digest. */
   digest: string | null;
 }
 
@@ -60,7 +60,7 @@ export class Artifacts {
     return [...new Set(found.values())];
   }
 
-  /** The other host has all of these but those. */
+  /** Notes the files present at the destination: all except `missing`. */
   without(missing: readonly string[]): void {
     this.#atOther = new Set([...this.#digests.values()].filter((digest) => !missing.includes(digest)));
   }

@@ -9,8 +9,8 @@ export interface MoveDeps extends RoomDeps {
   erase(row: RoomRow): Promise<void>;
   /** Within a transaction: removes the rows of the room's checkpoints. */
   forgetCheckpoints(queries: Queries, roomUid: RoomUid): void;
-  /** The room is another host's: its drive is kept here for a while. */
+  /** Called when another host owns the room; this host retains its drive for a while. */
   onGone(row: RoomRow): void;
-  /** The move was cancelled, and the room stays here. */
+  /** Called when the move was cancelled, and the room stays here. */
   onStays(row: RoomRow): void;
 }

@@ -22,9 +22,9 @@ import { ROOM_UID_PATTERN } from "../../../../shared/ids.ts";
 import { parseJson } from "../../../core/json.ts";
 
 export const FORMAT = 2;
-/** Of one piece of a file. */
+/** Maximum of one piece of a file. */
 export const PIECE_BYTES = 1024 * 1024;
-/** Of one line: labels may be long. */
+/** Maximum of one line: labels may be long. */
 export const MAX_LINE_BYTES = 256 * 1024;
 
 const moment = Type.String({ pattern: "^\\d{4}-\\d\\d-\\d\\dT[\\d:.]{8,16}Z$" });
@@ -60,7 +60,7 @@ export const about = Type.Object({
 export type RoomHeader = Static<typeof about>;
 
 const first = Type.Object({ roomd_room: Type.Literal(FORMAT), about });
-/** No part of it leads out of the room. */
+/** Relative path that cannot leave the room's directory. */
 const place = Type.String({
   pattern: "^(snapshots|checkpoints|recordings|sandboxes)(/[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}){1,5}$",
 });

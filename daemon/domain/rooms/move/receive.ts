@@ -63,7 +63,7 @@ export class ReceivedRooms {
   readonly #onArrived: (row: RoomRow) => void;
   /** Rooms that are being read or settled, whichever started first. */
   readonly #underWay = new Map<string, Promise<unknown>>();
-  /** When guests of a room could not be had for the first time, by the monotonic clock. */
+  /** Time of the first failure to place a room's guests, by the monotonic clock. */
   readonly #lacking = new Map<RoomUid, number>();
   /** Keys of their staged rows, which are lost with this daemon: the next stages them again. */
   readonly #staged = new Map<RoomUid, RowsKey>();
@@ -74,7 +74,7 @@ export class ReceivedRooms {
     this.#onArrived = onArrived;
   }
 
-  /** Takes a room's file; resolves once it needs nothing but to be ours. Throws invalid_state, quota_exceeded, disk_full. */
+  /** Receives a room's file; resolves once only the ownership is missing. Throws invalid_state, quota_exceeded, disk_full. */
   async receive(roomUid: RoomUid, source: AsyncIterable<Uint8Array>, gone: AbortSignal): Promise<Arrived> {
     if (this.#underWay.has(roomUid)) throw busy();
     return await this.#alone(roomUid, async () => {
@@ -112,7 +112,7 @@ export class ReceivedRooms {
     }
   }
 
-  /** Whether a room of this name is here, and not to be got to yet. */
+  /** Whether a room of this name has arrived here and is not reachable yet. */
   has({ org_id, room_id }: Pick<RoomRow, "org_id" | "room_id">): boolean {
     for (const roomUid of arrivingRooms(this.#deps.paths)) {
       const about = this.#aboutOf(roomUid as RoomUid);
@@ -175,7 +175,7 @@ export class ReceivedRooms {
     }
     const { drive_bytes, other_bytes } = about;
     const bytes = drive_bytes + other_bytes;
-    // It counts for its organization on the other host already.
+    // The bytes already count for the organization, on the sending host.
     const whose = { org_id: about.room.org_id as OrgId };
     await deps.branch.sandboxes.requireBytes(whose, { added: bytes, freed: bytes });
     begun.is = true;
@@ -188,7 +188,7 @@ export class ReceivedRooms {
     const limits = { bytes: about.room.drive_limit_bytes, inodes: deps.driveLimitEntries };
     const templates = await templateFiles(paths);
     const { store, state, room, sandboxes } = place;
-    // A checkpoint may have a file for each that the drive may have.
+    // Each checkpoint may have as many files as the drive.
     const files = (limits.inodes + BEYOND.entries) * (MAX_CHECKPOINTS + 1);
     await reader.unpack(
       { store, state, room, sandboxes, templates },
@@ -259,7 +259,7 @@ export class ReceivedRooms {
       await this.#throwAway(roomUid);
       return row?.state === "active" ? "arrived" : "not ours";
     }
-    // Files that could not be erased may outlive the room that was made of them.
+    // Files of an arrival that could not be erased may outlive the room created from them.
     if (row && (row.state === "active" || row.epoch > about.epoch)) {
       await this.#dropStaged(roomUid);
       await this.#removeRemains(roomUid);
@@ -287,7 +287,7 @@ export class ReceivedRooms {
     const place = paths.arriving(roomUid);
     const state = await readState<MovedState>(place.state);
     if (existsSync(place.room)) {
-      // It may have been here before.
+      // The room may have been on this host before.
       await eraseDirectory(paths.retired_room(roomUid), this.#deps.giveUpSpace);
       await eraseDirectory(paths.room(roomUid), this.#deps.giveUpSpace);
       await rename(place.room, paths.room(roomUid));
@@ -332,7 +332,7 @@ export class ReceivedRooms {
     await dropNouns(branch.nouns, former);
   }
 
-  /** Guests that cannot be had are tried for a while; they do not keep their room for longer. */
+  /** Retries guests that cannot be placed for a limited time; they do not delay their room longer. */
   async #withGuests<T>(roomUid: RoomUid, work: (isLastTry: boolean) => Promise<T>): Promise<T> {
     const since = this.#lacking.get(roomUid);
     try {
@@ -375,7 +375,9 @@ async function writeWhole(path: string, about: RoomHeader): Promise<void> {
   await rename(temporary, path);
 }
 
-/** By a room that the directory does not have under its name: it forgot it, or the host was set back. */
+/**
+ * The name belongs to a room that the directory does not list under it: the directory lost it, or this host was reset to an earlier state.
+ */
 function nameTaken(room_id: string): ServiceError {
   return new ServiceError("invalid_state", {
     detail: `The other host already has a room ${room_id}, although the directory assigns the name to the room being moved.`,

@@ -76,7 +76,7 @@ export function giveRows(
     ...{ host_id: hostId, state: "active", drive_until_at: null, branching: null, epoch: epoch + 1 },
     ...{ status_reason: "moved", status_message: `The room came from ${from}.`, last_transition_at: moment },
   };
-  // It may have been here before.
+  // The room may have been on this host before.
   if (getRoom(queries, row.room_uid)) updateRoom(queries, row.room_uid, row);
   else insertRoom(queries, row);
   deps.sandboxes.moves.put(queries, row, state.sandboxes, putting);

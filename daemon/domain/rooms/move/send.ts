@@ -93,7 +93,7 @@ export async function sendRoom(
       await deps.calls.untilDone(row, isCall ? 1 : 0);
       // Again, for event streams that those calls have started.
       deps.audit.endRoom(room_uid);
-      // One of those calls may have made another.
+      // A call that was in progress may have created another sandbox.
       const last = await deps.sandboxes.moves.leave(room_uid, how);
       const sandboxes_ended = [...ended, ...last.ended];
       await faultPoint("move.saved");
@@ -140,7 +140,7 @@ interface Ahead {
   /** Sandboxes that the other host cannot load, and why. */
   refused: ReadonlyMap<string, string>;
   snapshots: SnapshotId[];
-  /** How many of those it cannot. */
+  /** Number of snapshots that the other host cannot load. */
   useless: number;
 }
 
@@ -254,7 +254,7 @@ function returned(host: string, epoch: number): Partial<RoomRow> {
   return { epoch: epoch + 2, status_reason: "returned", status_message, last_transition_at: now() };
 }
 
-/** Whether a host has a room, or had it, in an epoch or a later one. Rejects with host_unreachable. */
+/** Whether a host owns or owned a room in this epoch or a later one. Rejects with host_unreachable. */
 async function hasIt(deps: MoveDeps, host: Host, roomUid: RoomUid, epoch: number): Promise<boolean> {
   const told = await deps.peers().settle(host, roomUid, timeoutSignal(FORGET_MS));
   return told.epoch >= epoch;
@@ -275,7 +275,7 @@ async function retireMoved(
   await deps.sandboxes.evacuate(room_uid);
   await eraseDirectory(paths.departing(room_uid).directory, deps.giveUpSpace);
   if (existsSync(paths.room(room_uid))) {
-    // Of a move before this one.
+    // A retired directory of an earlier move.
     await eraseDirectory(paths.retired_room(room_uid), deps.giveUpSpace);
     if (isKept) await retireDirectory(deps, room_uid);
     else await deps.erase(row);

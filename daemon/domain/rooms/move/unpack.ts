@@ -16,17 +16,17 @@ export interface Unpacked extends Packed {
   /** Directories for the room's files besides its drive, and for its sandboxes. */
   room: string;
   sandboxes: string;
-  /** Files of this host's templates, by their digests. */
+  /** Files of this host's templates, by digest. */
   templates: ReadonlyMap<string, string>;
 }
 
 const ASK_EVERY_BYTES = 256 * 1024 ** 2;
 
 export interface UnpackBounds {
-  /** Of all files' bytes, without holes. */
+  /** Maximum bytes of all files, without holes. */
   bytes: number;
   files: number;
-  /** Of one file, with its holes; absent: any. */
+  /** Maximum size of one file, with its holes; absent: unlimited. */
   size?: number;
   /**
    * For untrusted files: only the database state, the drive, and files at matching paths are accepted, and a piece counts as the space that
@@ -56,12 +56,12 @@ export class RoomReader {
     return readFirst(await this.#line());
   }
 
-  /** The first line of a file of another kind. Throws NotWhole. */
+  /** Reads the first line, for files of another kind. Throws NotWhole. */
   async first(): Promise<string> {
     return await this.#line();
   }
 
-  /** Writes the rest into directories that are there, and returns once all was seen to be whole. Throws NotWhole, ENOSPC. */
+  /** Writes the rest into existing directories; resolves once the file proved complete. Throws NotWhole, ENOSPC. */
   async unpack(into: Unpacked, bounds: UnpackBounds): Promise<void> {
     await makeStoreDirectories(into.store);
     let left = bounds.bytes;
@@ -219,7 +219,7 @@ async function made(into: Unpacked, name: FileName): Promise<FileHandle> {
   return handle;
 }
 
-/** A file that has come already, or one of a template, under one more name. */
+/** Adds a further name for a received file, or for a template's file. */
 async function linked(into: Unpacked, said: { link: string; to: string } | { same: string; digest: string }) {
   const from = "link" in said ? belongingOf(into, said.to) : into.templates.get(said.digest);
   const path = belongingOf(into, "link" in said ? said.link : said.same);
@@ -231,7 +231,7 @@ async function linked(into: Unpacked, said: { link: string; to: string } | { sam
   });
 }
 
-/** A template's files are crossed to by every QEMU, all else is the daemon's. */
+/** Creates parent directories. Every QEMU may traverse those of a template's files; all others are private to the daemon. */
 async function makeAbove(path: string): Promise<void> {
   const above = dirname(path);
   await mkdir(above, { recursive: true, mode: 0o700 });

@@ -14,7 +14,7 @@ import type { MoveDeps } from "./deps.ts";
 const LOOK_MS = 250;
 /** Of one look. */
 const MAX_ROOMS = 1_000;
-/** For calls that found the room before it was known to be another host's. */
+/** Time for calls that found the room before another host was known to own it. */
 const CALLS_MS = 5_000;
 
 type Deps = Pick<MoveDeps, "database" | "directory" | "ownership" | "hostId" | "pauses" | "audit" | "calls" | "log">;
@@ -40,7 +40,7 @@ export class UntrustedRooms {
     }, LOOK_MS);
   }
 
-  /** Resolves once the state of each such room is in its row. Never rejects. */
+  /** Examines such rooms; resolves once the state of each is in its row. Never rejects. */
   async look(): Promise<void> {
     const { database, hostId, ownership } = this.#deps;
     const rows = roomsOfOthers(database.queries, hostId, MAX_ROOMS);

@@ -36,7 +36,7 @@ export interface Cut<T> {
   snapshots: SnapshotRow[];
   /** Result of `whileStill`, taken while all were paused. */
   still: T;
-  /** The longest that one of them stood still. */
+  /** The longest pause of one sandbox. */
   paused_ms: number;
 }
 
@@ -56,7 +56,7 @@ export function cutRoom<T, R>(parts: BranchParts, call: KeyCall, room: RoomTarge
     requireActive(deps.currentRoom(room.room_uid));
     const all = await supervised(parts, room);
     const asleep = all.filter(({ row }) => row.state === "paused");
-    // None of them is idle, and rests or ends, in the middle of it.
+    // Keeps all in use: no idle action pauses or ends a sandbox during the cut.
     return await inUse(parts, all, async () => {
       const woken: Woken[] = [];
       try {

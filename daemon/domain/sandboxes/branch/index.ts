@@ -41,14 +41,14 @@ export interface SandboxesBranch {
   keep(queries: Queries, room: RoomTarget, used: DiskUseBefore, snapshots: readonly SnapshotRow[], bytes: number): void;
   /** Rolls the sandboxes back: afterwards each hibernates in its state of the checkpoint, and no other sandbox exists. */
   turnBack(call: KeyCall, room: RoomTarget, turning: TurnBack): Promise<void>;
-  /** Has them run as they did, by the ids of `as`; resolves once each does, or there is a problem. */
+  /** Runs the sandboxes as before, under the ids of `as`; resolves once each runs or has failed. */
   start(
     call: KeyCall,
     room: RoomTarget,
     sandboxes: readonly CutSandbox[],
     as: ReadonlyMap<string, SandboxId>,
   ): Promise<ForkedItem[]>;
-  /** Resolves once no sandbox of the room is on its way. */
+  /** Resolves once no sandbox of the room is in a transitional state. */
   untilAtRest(roomUid: RoomUid): Promise<void>;
   /** The room's current sandboxes. */
   items(room: RoomTarget): ForkedItem[];
@@ -56,7 +56,7 @@ export interface SandboxesBranch {
   use<T>(snapshotIds: readonly SnapshotId[], work: () => Promise<T>): Promise<T>;
   /** Within the transaction that removes the checkpoint. Throws snapshot_in_use. */
   forget(queries: Queries, checkpointId: CheckpointId): void;
-  /** Their size on disk. */
+  /** Size of the checkpoint's snapshots on disk. */
   bytesOf(queries: Queries, checkpointId: CheckpointId): number;
   remove(roomUid: RoomUid, snapshotIds: readonly SnapshotId[]): Promise<void>;
 }

@@ -29,7 +29,7 @@ export const AT_REST = ["running", "paused", "hibernated"] as const satisfies Sa
 
 export const isAtRest = (state: SandboxState) => (AT_REST as readonly SandboxState[]).includes(state);
 
-/** A sandbox as a checkpoint has it. */
+/** The record of a sandbox in a checkpoint. */
 export interface CutSandbox
   extends Pick<
     SandboxRow,

@@ -1,4 +1,4 @@
-/** Creates a sandbox: checks the request, writes the row, answers when the guest is ready. */
+/** Creates a sandbox: checks the request, writes the row, and responds when the guest is ready. */
 
 import type { InputOf } from "../../../../shared/api/contract.ts";
 import { type SandboxState, sandboxCreate } from "../../../../shared/api/sandboxes.ts";
@@ -30,9 +30,9 @@ import { countedWith, heldCids, insertSandbox, unheldCids } from "../store.ts";
 import type { SandboxRow } from "../table.ts";
 
 const DEFAULT_WAIT_MS = 60_000;
-/** Of CIDs that are assigned: rooms that arrive from another host take free ones too. */
+/** Maximum of assigned CIDs that are tried: rooms that arrive from another host take free ones too. */
 const MAX_CID_TRIES = 20;
-/** A launch takes a tenth of it. */
+/** Limit of a launch, which takes a tenth of it. */
 const LAUNCH_MS = 2_000;
 
 const IS_COMING: readonly SandboxState[] = [
@@ -86,7 +86,7 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
   });
 }
 
-/** How long it took to start, and each stage of that. */
+/** Traces the duration of the start and of each of its stages. */
 function tellStart({ traces }: SandboxDeps, { trace }: KeyCall, row: SandboxRow, { room_id }: RoomTarget): void {
   if (!trace.isTold || row.ready_at === null) return;
   const stages = Object.entries(row.boot ?? {}).map(([stage, ms]) => [`roomd.stage.${stage}`, ms]);
@@ -155,7 +155,7 @@ export async function begin(
   if (!source) throw new ServiceError(input.snapshot_id === undefined ? "template_not_found" : "snapshot_not_found");
   // Throws not_ready if no guest could start: nothing is allocated or written in that case.
   const { transport } = deps.host();
-  // Another program's virtual machine may have it.
+  // A virtual machine of another program may use the CID.
   if (input.guest_cid !== undefined && transport.firstFree([input.guest_cid]) === null) {
     throw cidInUse(deps, input.guest_cid);
   }
@@ -193,7 +193,7 @@ async function beginWith(
     if (warm) deps.pool.giveBack(warm);
     throw error;
   }
-  // Machines that wait are of the host's templates.
+  // Pooled machines are created from the host's templates only.
   if (source.template?.owner === null) deps.templateUsed(row);
   deps.onState(row);
   await faultPoint("sandbox.accepted");
@@ -206,7 +206,7 @@ async function beginWith(
   return { supervisor, warnings };
 }
 
-/** A machine that waits, with as many processors and no more memory. */
+/** Takes a pooled machine with equally many processors and no more memory. */
 function takeWarm(deps: SandboxDeps, { vcpu_count, memory_mib }: Settled, { template }: Source): WarmMachine | null {
   return template && deps.pool.take(imageOf(template.directory, template.manifest, true, vcpu_count), memory_mib);
 }
@@ -236,7 +236,7 @@ async function insert(
     return warnings;
   };
   try {
-    // It counts for its organization on all hosts.
+    // The sandbox counts for its organization on all hosts.
     return await deps.directory.database.commit((queries) => twice(queries, write));
   } catch (error) {
     if (violatesUnique(error, "sandboxes.guest_cid")) throw cidInUse(deps, row.guest_cid);

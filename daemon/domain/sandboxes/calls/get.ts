@@ -15,7 +15,7 @@ export function makeGet(deps: SandboxDeps, supervisors: Supervisors): Bound {
     run: async ({ signal }, { wait_ms = 0 }, { room, row }) => {
       const supervisor = wait_ms > 0 && isStarting(row) ? supervisors.get(row.sandbox_id) : undefined;
       const started = supervisor?.published.until((now) => !isStarting(now), wait_ms, signal);
-      // Whatever it is by then is the answer.
+      // The response has the state at the end of the wait, whichever it is.
       const seen = (await started?.catch(() => supervisor?.row)) ?? row;
       return { outcome: "ok", body: toSandboxRecord(seen, room.room_id, deps.portsOf(row.sandbox_id)) };
     },

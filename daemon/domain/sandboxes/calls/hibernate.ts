@@ -1,4 +1,4 @@
-/** Puts a sandbox to sleep on disk. How the guest is saved is in daemon/host/guest/save.ts. */
+/** Hibernates a sandbox. daemon/host/guest/save.ts saves the guest. */
 import { type SandboxState, sandboxHibernate } from "../../../../shared/api/sandboxes.ts";
 import { type Bound, bind } from "../../../core/call/operation.ts";
 import { requireActive } from "../../../core/call/room-target.ts";
@@ -29,7 +29,7 @@ export function makeHibernate(deps: SandboxDeps, supervisors: Supervisors): Boun
   });
 }
 
-/** One in standby is resumed for it, as saving needs its agent; if it cannot be saved, it returns to standby. */
+/** Resumes a sandbox in standby first, as saving needs its agent; if saving fails, returns it to standby. */
 async function hibernated(supervisor: Supervisor): Promise<SandboxRow> {
   requireState(supervisor.row, FROM);
   if (supervisor.row.state !== "paused") return await supervisor.hibernate();

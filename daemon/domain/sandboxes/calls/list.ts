@@ -49,12 +49,12 @@ export function makeList(deps: SandboxDeps): Bound[] {
 
 const kindOf = (orgId: OrgId) => `sandboxes ${orgId}`;
 
-/** The cursor of the page after a sandbox: the same on all hosts. */
+/** The cursor of the page after a sandbox; identical on all hosts. */
 export function cursorAfterSandbox(orgId: OrgId, sandboxId: string): string {
   return makeCursor(kindOf(orgId), sandboxId);
 }
 
-/** The rooms that the caller sees; null: all of its organization. Throws room_not_found. */
+/** The rooms visible to the caller; null: all of its organization. Throws room_not_found. */
 function roomsOf(deps: SandboxDeps, caller: Caller, roomId: string | undefined): RoomUid[] | null {
   if (roomId !== undefined) return [deps.findRoom(caller, roomId).room_uid];
   if (caller.room_ids === null) return null;
@@ -62,7 +62,7 @@ function roomsOf(deps: SandboxDeps, caller: Caller, roomId: string | undefined):
     try {
       return [deps.findRoom(caller, id).room_uid];
     } catch (error) {
-      // A key outlives its rooms, and rooms are on other hosts.
+      // A key outlives its rooms, and a room may be on another host.
       if (error instanceof ServiceError) return [];
       throw error;
     }

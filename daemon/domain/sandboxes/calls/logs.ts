@@ -7,7 +7,7 @@ import type { SandboxDeps } from "../deps.ts";
 import { findTarget } from "../find.ts";
 
 const MAX_LINES = 1000;
-/** The agent marks its own lines on the console, which is the only way out before it is connected. */
+/** Prefix of the agent's lines on the console, its only output before it is connected. */
 const AGENT_PREFIX = "roomd-agent: ";
 
 export function makeLogs(deps: SandboxDeps): Bound {

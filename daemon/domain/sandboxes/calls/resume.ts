@@ -1,4 +1,4 @@
-/** Resumes a sandbox in standby or hibernation. How the guest is brought back is in daemon/host/guest/{standby,restore}.ts. */
+/** Resumes a sandbox from standby or hibernation. daemon/host/guest/{standby,restore}.ts resume the guest. */
 import { sandboxResume } from "../../../../shared/api/sandboxes.ts";
 import { type Bound, bind } from "../../../core/call/operation.ts";
 import { requireActive } from "../../../core/call/room-target.ts";
@@ -40,7 +40,7 @@ type RequireQuota = (queries: Queries, added: Added) => void;
 interface Resuming {
   /** Why it is resumed. */
   reason: ResumeReason;
-  /** Within the transaction by which it takes memory again. Throws quota_exceeded. */
+  /** Runs within the transaction that reserves the sandbox's memory. Throws quota_exceeded. */
   requireQuota: RequireQuota;
 }
 
@@ -63,7 +63,7 @@ export async function resumeSupervised(
   return resumed;
 }
 
-/** Within the transaction in which a sandbox that hibernates takes memory again. Throws quota_exceeded, insufficient_capacity. */
+/** Check within the transaction that reserves a hibernated sandbox's memory again. Throws quota_exceeded, insufficient_capacity. */
 export function admitAgain(supervisors: Supervisors, row: SandboxRow, requireQuota: RequireQuota) {
   return (queries: Queries) => {
     requireQuota(queries, countedWith(queries, row, false));

@@ -1,4 +1,4 @@
-/** Pauses a sandbox (standby). How the guest is paused is in daemon/host/guest/standby.ts. */
+/** Pauses a sandbox (standby). daemon/host/guest/standby.ts pauses the guest. */
 import { sandboxStandby } from "../../../../shared/api/sandboxes.ts";
 import { type Bound, bind } from "../../../core/call/operation.ts";
 import { requireActive } from "../../../core/call/room-target.ts";

@@ -1,4 +1,4 @@
-/** Changes a sandbox's labels, idle action and end. */
+/** Changes a sandbox's labels, idle action and expiry. */
 import type { InputOf } from "../../../../shared/api/contract.ts";
 import { sandboxUpdate } from "../../../../shared/api/sandboxes.ts";
 import { type Bound, bind, type RuleBreak } from "../../../core/call/operation.ts";
@@ -51,7 +51,7 @@ function endRules({ max_duration_seconds, expires_in_seconds }: Partial<InputOf<
   return [{ field: "expires_in_seconds", code: "conflicting_fields", message, problem: "conflicting_fields" }];
 }
 
-/** The end this long after now. max_duration_seconds, which copies of the sandbox inherit, follows. */
+/** An expiry this long after now, and max_duration_seconds accordingly, which copies of the sandbox inherit. */
 function endOf({ created_at }: SandboxRow, seconds: number | null): Partial<SandboxRow> {
   if (seconds === null) return { expires_at: null, max_duration_seconds: null };
   const expires_at = after(now(), seconds);

@@ -24,13 +24,13 @@ export type Accounting =
   | "running_metered";
 
 interface Duties {
-  /** Whether a call waits for it. */
+  /** Whether a call waits for the execution. */
   waits: boolean;
-  /** It runs on its own until its end. */
+  /** Whether it runs on its own until its end. */
   runs: boolean;
   /** The record that reports its end: that of the waiting call, or a separate one when the guest reports the end. */
   records: "call" | "end" | null;
-  /** The record that meters it; null: it is metered already, or never. */
+  /** The record that meters it; null: already metered, or never. */
   meters: "call" | "end" | null;
 }
 
@@ -94,7 +94,7 @@ const NEXT: Readonly<Record<Accounting, Partial<Record<Happening, Accounting>>>>
   running_metered: { unmetered: "running", told: "unknown" },
 };
 
-/** The stage after something has happened. */
+/** The stage after an event. */
 export function after(stage: Accounting, happening: Happening): Accounting {
   return NEXT[stage][happening] ?? stage;
 }

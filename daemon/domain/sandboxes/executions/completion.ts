@@ -28,7 +28,7 @@ import { saveOutput } from "./run/background.ts";
 import { outputToOf } from "./run/request.ts";
 
 const LINK_MS = 30_000;
-/** Between two questions to one guest, whatever it answers. */
+/** Minimum interval of two requests to one guest, whatever it answers. */
 const PAUSE_MS = 500;
 /** Limit of executions that a restarted daemon lists; a guest keeps no more. */
 const MAX_FOUND = MAX_LIVE_EXECUTIONS + KEPT_MEMORY_BYTES / KEPT_EXECUTION_BYTES;
@@ -50,7 +50,7 @@ interface Watched {
 
 /** Interface of a call that waits for an execution. */
 export interface Attendance {
-  /** Whether another call is about the same execution, or it was found after a restart: then this one has no part in it. */
+  /** Whether the execution belongs to another call, or was found after a restart: this call then does not account for it. */
   isRepeated: boolean;
   /** An earlier record has metered it. */
   foundMetered(): void;
@@ -85,7 +85,7 @@ export class Completions {
     this.#log = deps.log;
   }
 
-  /** Watches a running sandbox until it is over; again is nothing. */
+  /** Watches a running sandbox until its end; a repeated call does nothing. */
   watch(sandboxId: string): void {
     if (this.#watched.has(sandboxId)) return;
     const changed = () => {
@@ -109,7 +109,7 @@ export class Completions {
     }));
   }
 
-  /** Whether any execution may run in a sandbox, waited for or not. */
+  /** Whether an execution may run in a sandbox, with or without a waiting call. */
   hasAny(sandboxId: string): boolean {
     return (this.#watched.get(sandboxId)?.known.size ?? 0) > 0;
   }
@@ -140,7 +140,7 @@ export class Completions {
     watched.found = false;
   }
 
-  /** The record of the call that began it was not kept. */
+  /** The record of the starting call was not stored. */
   unmetered(row: SandboxRow, execId: string): void {
     this.#watched.get(row.sandbox_id)?.known.get(execId)?.happened("unmetered");
   }

@@ -93,7 +93,7 @@ export function makeExec(deps: ExecutionDeps): Bound {
   });
 }
 
-/** Carries out `work`; the sandbox is in use until that is done or the client is gone. */
+/** Executes `work`; marks the sandbox as in use until `work` is done or the client disconnects. */
 async function whileWaited<T>(
   supervisors: Supervisors,
   sandboxId: string,

@@ -1,4 +1,4 @@
-/** How an execution's guest is reached, also while its sandbox is paused. */
+/** Access to the guest of an execution, including while its sandbox is paused. */
 import type { SandboxState } from "../../../../shared/api/sandboxes.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { linkOf } from "../guest-access.ts";

@@ -6,7 +6,7 @@ import { ServiceError } from "../../../core/service-error.ts";
 export interface ExecutionLimits {
   /** Commands with waiting callers, each with its buffered output. */
   waiting: ConcurrencyLimit;
-  /** Calls that wait for a command to take its standard input, and the bytes of that. */
+  /** Calls that wait for a command to read its standard input, and the bytes of that input. */
   feeding: ConcurrencyLimit;
   stdin_bytes: ConcurrencyLimit;
   /** Streams of output. */

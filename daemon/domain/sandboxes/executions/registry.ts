@@ -17,7 +17,7 @@ export interface Beginner extends Pick<AuditEntry, "actor" | "source" | "request
   trace_id?: string | undefined;
 }
 
-/** One execution, as long as anything is still to be done about it. */
+/** One execution, as long as accounting for it is incomplete. */
 export class TrackedExecution {
   /** The starter and the command; null if unknown. */
   by: Beginner | null;

@@ -6,7 +6,7 @@
 import type { CallEffects } from "../../../core/call/call-effects.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 
-/** Right before it leaves. Throws history_gone. */
+/** Call immediately before sending. Throws history_gone. */
 export async function sendOnce(work: CallEffects, hint: string): Promise<void> {
   if (work.begun) {
     throw new ServiceError("history_gone", {

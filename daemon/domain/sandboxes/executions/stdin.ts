@@ -1,4 +1,4 @@
-/** execution_stdin: writes to a running command's standard input, in the order of sending. */
+/** execution_stdin: writes to a running command's standard input, in the order of the calls. */
 import { executionStdin } from "../../../../shared/api/executions.ts";
 import { type Bound, bind } from "../../../core/call/operation.ts";
 import { feedInGuest } from "../../../host/guest-link/exec.ts";

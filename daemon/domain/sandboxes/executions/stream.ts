@@ -35,7 +35,7 @@ export function makeStream(deps: ExecutionDeps): Bound {
         // Reading output counts as use of the sandbox.
         void inUse(supervisors, target, () => over.promise);
         over.promise.then(leave);
-        // A body that is never read has to end as well.
+        // A response body that is never read must end too.
         const giveUp = () => {
           first.close();
           over.resolve();

@@ -31,7 +31,7 @@ export function makeMove(deps: FileDeps): Bound {
       call.audit.details = { path: from, to };
       const { begun } = call.work;
       if (begun) {
-        // The same call may have moved it before, and was not answered.
+        // An earlier attempt of the same call may have moved the file without a response.
         const there = await statInGuest(link, { path: to, follow: false }).catch(nullIfRefused);
         if (there && there.identity === begun.moved) return { outcome: "ok", body: shownEntry(there) };
       }

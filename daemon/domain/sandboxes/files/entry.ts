@@ -1,4 +1,4 @@
-/** An entry of a sandbox's file system as answers show it. */
+/** An entry of a sandbox's file system in the format of the API. */
 import type { FileEntry } from "../../../../shared/agent-protocol/files.ts";
 import type { SandboxFileEntry } from "../../../../shared/api/sandbox-files.ts";
 import { at } from "../../../core/clock.ts";
@@ -24,12 +24,12 @@ export function shownMode({ mode }: Pick<FileEntry, "mode">): string {
   return mode.toString(8).padStart(4, "0");
 }
 
-/** Permission bits of text that the shape has let through; null if absent. */
+/** Permission bits of validated text; null if absent. */
 export function modeOf(mode: string | undefined): number | null {
   return mode === undefined ? null : Number.parseInt(mode, 8);
 }
 
-/** A strong validator: which file it is, and every change of it. */
+/** A strong validator: identifies the file and each change of it. */
 export function etagOf({ version }: Pick<FileEntry, "version">): string {
   return `"${new Bun.CryptoHasher("sha256").update(version).digest("base64url").slice(0, 27)}"`;
 }

@@ -1,4 +1,4 @@
-/** The meaning of a guest's errors about files, in the codes that the drive's calls have for the same. */
+/** Maps a guest's errors about files to the error codes of the corresponding drive calls. */
 import { StreamError } from "../../../../shared/agent-protocol/link.ts";
 import { StreamErrorCode } from "../../../../shared/agent-protocol/messages.ts";
 import type { ErrorCode } from "../../../../shared/api/errors.ts";
@@ -28,7 +28,7 @@ const MEANINGS: Record<string, Meaning> = {
   EXDEV: ["invalid_path", "The path is on another file system."],
 };
 
-/** A call that creates its target means a missing parent directory. */
+/** For a call that creates its target, ENOENT means a missing parent directory. */
 const MADE: Record<string, Meaning> = {
   ENOENT: ["invalid_path", "A link in the path points to nothing, or a directory was removed during the call."],
   ENOTDIR: ["invalid_path", "A part of the path is not a directory."],
@@ -37,7 +37,7 @@ const LISTED: Record<string, Meaning> = { ENOTDIR: ["invalid_path", "The path is
 
 export type FileCall = "any" | "make" | "list";
 
-/** Any error of a file call as one for the caller. */
+/** Converts an error of a file call into one for the caller. */
 export function fileError(error: unknown, call: FileCall, owner?: string): unknown {
   if (!(error instanceof StreamError)) return error;
   switch (error.code) {
@@ -82,7 +82,7 @@ export function fileError(error: unknown, call: FileCall, owner?: string): unkno
   }
 }
 
-/** Of the guest's message only the name of the errno is shown. */
+/** Shows only the name of the errno from the guest's message. */
 function unknownDetail(errno: string): string {
   return /^E[A-Z0-9]{2,20}$/.test(errno) ? `The sandbox returns ${errno}.` : "The sandbox refuses the path.";
 }

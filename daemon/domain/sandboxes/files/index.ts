@@ -1,4 +1,4 @@
-/** The operations on files of sandboxes, and their common state. */
+/** The operations on files of sandboxes, and their shared state. */
 import { ServiceError } from "../../../core/service-error.ts";
 import type { SandboxDeps } from "../deps.ts";
 import type { Supervisors } from "../lifecycle/supervisors.ts";
@@ -15,7 +15,7 @@ export function makeFiles(sandboxes: SandboxDeps, supervisors: Supervisors, waki
   const verbs = [makePutFile, makeGetFile, makeListFiles, makeStatFile, makeMkdir, makeMove, makeDelete, makeWatch];
   return {
     operations: verbs.map((verb) => verb(deps)),
-    /** Ends every watch with an error that has the reason. */
+    /** Ends all watches with the error `shutting_down`. */
     stop: () => stopping.abort(new ServiceError("shutting_down")),
   };
 }

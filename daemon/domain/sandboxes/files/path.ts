@@ -1,11 +1,11 @@
-/** Paths in a sandbox as callers spell them: absolute, without `..`, which a link would give another meaning than the text has. */
+/** Absolute paths of a sandbox in the callers' notation, without `..`: after a link it would differ in meaning from the text. */
 import { MAX_PATH_BYTES } from "../../../../shared/api/file-entries.ts";
 import type { RuleBreak } from "../../../core/call/operation.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 
 const MAX_NAME_BYTES = 255;
 
-/** The rule for a field that holds a path; an absent field breaks none. */
+/** The rule for a field that holds a path; an absent field is valid. */
 export function pathRule(field: string, text: string | undefined): RuleBreak[] {
   const problem = text === undefined ? null : problemOf(text);
   return problem === null ? [] : [{ field, code: "invalid_path", message: problem }];
@@ -16,7 +16,7 @@ export function rawPathRule(text: string | undefined): RuleBreak[] {
   return text === undefined ? [] : pathRule("path", rooted(text));
 }
 
-/** As answers spell it: `/a/b`. Throws invalid_path. */
+/** Normalizes a path as in responses: `/a/b`. Throws invalid_path. */
 export function parsePath(text: string): string {
   const problem = problemOf(text);
   if (problem !== null) throw new ServiceError("invalid_path", { detail: problem });

@@ -1,4 +1,4 @@
-/** sandbox_file_get and sandbox_file_put: a file of a sandbox as the body of an answer or of a request. */
+/** sandbox_file_get and sandbox_file_put: a file of a sandbox as the body of a response or of a request. */
 import { StreamError } from "../../../../shared/agent-protocol/link.ts";
 import { StreamErrorCode } from "../../../../shared/agent-protocol/messages.ts";
 import { sandboxFileGet, sandboxFilePut } from "../../../../shared/api/sandbox-files.ts";
@@ -91,7 +91,9 @@ export function makePutFile(deps: FileDeps): Bound {
   });
 }
 
-/** The version that If-Match and If-None-Match let be replaced, null for none; undefined if there is no such header. Throws precondition_failed. */
+/**
+ * The version that If-Match and If-None-Match allow to replace, null for none; undefined without these headers. Throws precondition_failed.
+ */
 async function expectedOf(
   link: GuestLink,
   path: string,

@@ -39,7 +39,7 @@ export function makePlaces(): FairSemaphore {
 export interface OpenSandbox {
   link: GuestLink;
   target: SandboxTarget;
-  /** Keeps the sandbox in use, and the call's place taken, until this resolves: for answers that stream. */
+  /** Keeps the sandbox in use, and the call's slot taken, until `over` settles: for streamed responses. */
   until(over: Promise<unknown>): void;
 }
 
@@ -47,9 +47,9 @@ type Run<Op extends Operation> = Verb<Op, OpenSandbox>["run"];
 
 interface FileVerb<Op extends Operation> {
   rules: NonNullable<Verb<Op, SandboxTarget>["rules"]>;
-  /** The meaning of errors that depends on the operation. */
+  /** Operation-specific meaning of errors. */
   kind?: FileCall;
-  /** Paths that it touches; those on a drive that is held are refused. */
+  /** Paths that the operation uses; the call is refused for paths on a blocked drive. */
   paths(input: Parameters<Run<Op>>[1]): string[];
   run: Run<Op>;
 }

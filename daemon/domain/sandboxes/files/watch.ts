@@ -1,4 +1,4 @@
-/** sandbox_file_watch: changes below a directory as they happen, from any place on that is still kept. */
+/** sandbox_file_watch: streams changes below a directory, from each position that the guest still retains. */
 import { sandboxFileWatch } from "../../../../shared/api/sandbox-files.ts";
 import { errorEvent } from "../../../core/call/error-event.ts";
 import type { Bound, StreamEvent } from "../../../core/call/operation.ts";
@@ -16,7 +16,7 @@ export function makeWatch(deps: FileDeps): Bound {
     run: async (call, input, { link, until }, { last_event_id }) => {
       const path = parsePath(input.path);
       call.audit.details = { path };
-      // A client that reconnects uses its former URL; the header has the last cursor that it received.
+      // A reconnecting client repeats its original URL; the header has the last cursor that it received.
       const [, watch_id = null, seq = "0"] = CURSOR.exec(last_event_id ?? "") ?? CURSOR.exec(input.after ?? "") ?? [];
       const request = { path, recursive: input.recursive ?? false, watch_id, after: Number(seq) };
       const watch = await watchInGuest(link, request);

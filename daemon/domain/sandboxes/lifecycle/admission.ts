@@ -16,7 +16,7 @@ const RESERVE = { mib: 512, share: 1 / 50 } as const;
 
 /** Promised memory that guests do not use yet. */
 export interface Growth {
-  /** The percentage of it that is promised again (limits.memory_overcommit). */
+  /** The percentage of it that may be promised again (limits.memory_overcommit). */
   overcommit_percent: number;
   /** Memory of machines that belong neither to a sandbox nor to the pool, in MiB. */
   others_mib: number;
@@ -41,7 +41,7 @@ export function requireMemory(memoryMib: number, free: number): void {
   });
 }
 
-/** For a sandbox that has given its memory back and comes again. Throws insufficient_capacity. */
+/** For a sandbox that released its memory and is to run again. Throws insufficient_capacity. */
 export function requireMemoryAgain(
   queries: Queries,
   { sandbox_id, memory_mib }: { sandbox_id: string; memory_mib: number },
@@ -89,7 +89,7 @@ export function reserveMib(totalMib: number): number {
   return Math.max(RESERVE.mib, Math.ceil(totalMib * RESERVE.share));
 }
 
-/** Lets a few through at a time: organizations that wait take turns. */
+/** Semaphore with a fair queue: waiting organizations take turns. */
 export class Gate {
   readonly #waiting = new FairQueue<() => void>();
   readonly #places: number;
@@ -118,7 +118,7 @@ export class Gate {
     }
   }
 
-  /** Resolves with a place that is handed on. */
+  /** Resolves with a slot that a finished task hands over. */
   #turn(orgId: string, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const leave = () => {

@@ -20,9 +20,9 @@ import { shutdownPlanOf, TO_SAVE } from "./shutdown-plan.ts";
 import type { Supervisor } from "./supervisor.ts";
 import type { Supervisors } from "./supervisors.ts";
 
-/** systemd ends a shutdown by force that takes half an hour (poweroff.target), and others want a part of that. */
+/** systemd aborts a shutdown after half an hour (poweroff.target), and other services need a part of that. */
 const MAX_MS = 20 * 60_000;
-/** A busy guest may not answer in time, and other work with it may have to finish first. */
+/** A busy guest may not reply in time, and other work on it may have to finish first. */
 const TRIES = 3;
 
 /** `status.reason` of a sandbox that was in standby before. */
@@ -109,7 +109,7 @@ const RESTING: Resting = {
   standby: [STANDBY, STANDBY_MESSAGE],
 };
 
-/** Null once it is saved; else why it is not. */
+/** Returns null once the sandbox is saved, else the reason of the failure. */
 export async function save(
   deps: Pick<Deps, "log" | "onEvent">,
   supervisor: Supervisor,
@@ -122,7 +122,7 @@ export async function save(
     if (!TO_SAVE.includes(state)) return state === "hibernated" ? null : GONE;
     stoodBy ||= state === "paused" || state === "pausing";
     try {
-      // Its agent has to let go of the connection first, and answers only while it runs.
+      // The agent must close its connection first, and responds only while the guest runs.
       if (state === "paused" || state === "pausing") await supervisor.resume();
       const row = await supervisor.hibernate(...(stoodBy ? standby : running));
       deps.onEvent("sandbox.hibernated", row, { reason }, "success");

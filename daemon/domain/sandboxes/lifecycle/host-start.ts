@@ -38,7 +38,7 @@ export class HostStart {
     this.#gate = new Gate(deps.limits.concurrent_creates);
   }
 
-  /** How many the service waits for before it is ready. */
+  /** Number of sandboxes that delay the service's readiness. */
   get awaited(): number {
     return this.#isLate ? 0 : this.#underWay.size;
   }
@@ -126,7 +126,7 @@ class LackingError extends ServiceError {
 /** The room is perhaps moving to another host: once the outcome is known, the sandbox is resumed on the room's host. */
 const isMoving = (error: unknown) => error instanceof ServiceError && error.code === "room_moving";
 
-/** Whether it was, or was just being, saved for the host's shutdown or its room's move, or resumed after it. */
+/** Whether it was, or was being, saved for the host's shutdown or its room's move, or resumed afterwards. */
 function isMeant({ state, status_reason }: Pick<SandboxRow, "state" | "status_reason">): boolean {
   return RESUMED_REASONS.includes(status_reason) && ["hibernating", "hibernated", "resuming"].includes(state);
 }

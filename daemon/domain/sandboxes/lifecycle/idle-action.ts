@@ -10,7 +10,7 @@ interface LifecycleInput {
 }
 type Lifecycle = Pick<SandboxRow, "idle_timeout_seconds" | "on_idle" | "wake_on">;
 
-/** idle_timeout_seconds and lifecycle.idle_after_seconds are one setting. */
+/** idle_timeout_seconds and lifecycle.idle_after_seconds are the same setting. */
 export function lifecycleRules({ idle_timeout_seconds, lifecycle }: LifecycleInput): RuleBreak[] {
   if (idle_timeout_seconds === undefined || lifecycle?.idle_after_seconds === undefined) return [];
   return [
@@ -23,7 +23,7 @@ export function lifecycleRules({ idle_timeout_seconds, lifecycle }: LifecycleInp
   ];
 }
 
-/** Of a new sandbox, or of the one in `row` after a change. By default everything wakes it; a list is exact. */
+/** Settings of a new sandbox, or of the one in `row` after a change. By default all reasons wake it; a given list is exact. */
 export function lifecycleOf({ idle_timeout_seconds, lifecycle = {} }: LifecycleInput, row?: Lifecycle): Lifecycle {
   const { idle_after_seconds = idle_timeout_seconds, on_idle = row?.on_idle ?? "destroy", wake_on } = lifecycle;
   return {

@@ -31,32 +31,32 @@ export interface IdlenessDeps {
   log: Log;
   onEvent(event: string, row: SandboxRow, details: Record<string, unknown>, outcome: "success" | "error"): void;
   supervisorOf(sandboxId: string): Pick<Supervisor, "row" | "standby" | "hibernate"> | undefined;
-  /** Whether a message that wakes it is in its agent's inbox. */
+  /** Whether a message that wakes the sandbox is in its agent's inbox. */
   isCalled(row: SandboxRow): boolean;
   activityOf(sandboxId: string): Activity;
   /** Destroys an idle sandbox. Never rejects. */
   end(sandboxId: string): Promise<void>;
 }
 
-/** Activity of a sandbox without a call that uses it. */
+/** Activity of a sandbox that no call uses. */
 export interface Activity {
   /** Monotonic time of the last traffic to or from outside; null if none is known. */
   traffic_at: number | null;
-  /** CPU time of its virtual machine while an execution runs in it; null if none does, or the time is not known. */
+  /** CPU time of its virtual machine while an execution runs in it; null without an execution, or if the time is unknown. */
   cpu_seconds: number | null;
 }
 
 export class Idleness {
   readonly #deps: IdlenessDeps;
-  /** How many things are being done with each sandbox. */
+  /** Number of current uses of each sandbox. */
   readonly #uses = new Map<string, number>();
-  /** Idle sandboxes that are about to rest. */
+  /** Idle sandboxes with an idle action in progress. */
   readonly #due = new Set<string>();
-  /** Since when those are idle that a message keeps awake. */
+  /** Start of idleness of sandboxes that a message keeps awake. */
   readonly #called = new Map<string, number>();
-  /** How often each could not rest, one time after the other. */
+  /** Consecutive failures of each sandbox's idle action. */
   readonly #failures = new Map<string, number>();
-  /** CPU time of each sandbox near the end of its idle time. */
+  /** CPU time of each sandbox near its idle timeout. */
   readonly #samples = new Map<string, { cpu_seconds: number | null; at: number }>();
   readonly #clocks = new Deadlines((sandboxId) => void this.#clockFired(sandboxId));
 
@@ -95,7 +95,7 @@ export class Idleness {
     }
   }
 
-  /** How many things are being done with it. */
+  /** Number of current uses of the sandbox. */
   usesOf(sandboxId: string): number {
     return this.#uses.get(sandboxId) ?? 0;
   }
@@ -119,7 +119,7 @@ export class Idleness {
     return failures === 0 ? seconds : Math.min(seconds * 2 ** (failures - 1), longest);
   }
 
-  /** The idle time of a sandbox that can be idle now. */
+  /** The idle timeout of a sandbox that can currently be idle. */
   #secondsOf(sandboxId: string): number | null {
     const row = this.#deps.supervisorOf(sandboxId)?.row;
     return row?.state === "running" && !this.#uses.has(sandboxId) ? row.idle_timeout_seconds : null;
@@ -189,7 +189,7 @@ export class Idleness {
   }
 }
 
-/** Whether the virtual machine used more than the share of a CPU since the sample. */
+/** Whether the virtual machine used more than BUSY_SHARE of a CPU since the sample. */
 function isBusy(sample: { cpu_seconds: number | null; at: number }, cpuSeconds: number | null): boolean {
   if (sample.cpu_seconds === null || cpuSeconds === null) return false;
   return cpuSeconds - sample.cpu_seconds > ((monotonicMs() - sample.at) / 1000) * BUSY_SHARE;

@@ -20,9 +20,9 @@ export interface RowDeps {
   database: Database;
   log: Log;
   meter: Meter;
-  /** A guest CID for a sandbox that gave its own back when it was saved to disk. Throws insufficient_capacity. */
+  /** A guest CID for a sandbox that released its own during hibernation. Throws insufficient_capacity. */
   takeCid(queries: Queries, row: SandboxRow): number;
-  /** The sandbox has a new state. */
+  /** Called after a change of the sandbox's state. */
   onState(row: SandboxRow): void;
 }
 
@@ -63,7 +63,7 @@ export class PublishedRow {
     }
   }
 
-  /** For the supervisor's verbs alone. Throws PastError when the sandbox is past it, because something else was faster. */
+  /** For the supervisor's verbs only. Throws PastError if a faster operation has already moved the sandbox past this transition. */
   async become(
     verb: VerbName,
     state: SandboxState,
@@ -87,14 +87,14 @@ export class PublishedRow {
     this.#deps.onState(this.row);
   }
 
-  /** The guest of a daemon before this one is here, in the state that the row has: the time since then counts. */
+  /** The guest of the previous daemon still exists, in the row's state: the time since the last metering counts. */
   found(): Promise<void> {
     return this.#changes.put(() =>
       this.#deps.database.commit((queries) => meterState(this.#deps.meter, queries, this.row, this.row.state)),
     );
   }
 
-  /** Null unless a change is being written: then it resolves once it is published, or is not kept. */
+  /** Null unless a change is being written; otherwise resolves once the change is published or has failed. */
   settled(): Promise<void> | null {
     return this.#changes.busy ? this.#changes.put(async () => {}) : null;
   }
@@ -119,7 +119,7 @@ export class PublishedRow {
     });
   }
 
-  /** A hibernated sandbox has no CID: another may have its former one until it is resumed. */
+  /** A hibernated sandbox has no CID: until it is resumed, another may use its former one. */
   #cidIn({ state }: Partial<SandboxRow>, queries: Queries): Partial<SandboxRow> {
     if (state === "hibernated") return { cid_held: false };
     if (state !== "resuming" || this.row.cid_held) return {};

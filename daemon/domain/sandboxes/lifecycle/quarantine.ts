@@ -44,7 +44,7 @@ export class Quarantine {
   /** For guests that are adopted alone; organizations take turns. */
   readonly #turns = new Gate(1);
 
-  /** `crashed`: that is how the daemon before this one ended. */
+  /** `crashed`: whether the previous daemon crashed. */
   constructor(deps: { database: Database; log: Log }, crashed: boolean, timesMs = TIMES_MS) {
     this.#deps = deps;
     this.#timesMs = timesMs;
@@ -75,12 +75,12 @@ export class Quarantine {
     return await (await begun.promise).done;
   }
 
-  /** Notes are forgotten by the next daemon, unless this one crashes. */
+  /** The next daemon discards the notes, unless this one crashes. */
   stop(): void {
     this.#over.abort();
   }
 
-  /** `onOver` is called once the service lives on with it, or others have waited for long enough. */
+  /** `onOver` is called once the service has survived with the guest for a while, or the turn's time limit has passed. */
   async #inTurn<T>(sandboxId: Adopted["sandbox_id"], work: () => Promise<T>, onOver: () => void): Promise<T> {
     const { turn, alone } = this.#timesMs;
     const timed = async () => {

@@ -18,7 +18,7 @@ import { overdueFor } from "./state.ts";
 import type { Supervisor } from "./supervisor.ts";
 import type { Supervisors } from "./supervisors.ts";
 
-/** One pass; resolves once all that it found is set right, or could not be and was logged. */
+/** One pass; resolves once each difference is repaired, or its failure logged. */
 export async function reconcile(deps: SandboxDeps, supervisors: Supervisors): Promise<void> {
   const processes = await guestProcesses(deps.paths.guests);
   const rows = undestroyed(deps.database.queries);
@@ -32,7 +32,7 @@ export async function reconcile(deps: SandboxDeps, supervisors: Supervisors): Pr
   const strays = [...found].filter(isStray);
   const unsettled = (error: unknown) => deps.log.error("not reconciled", { error: describeError(error) });
   const work = strays.map((name) => sweep(deps, supervisors, name).catch(unsettled));
-  // In this turn: in a later one their rows may be others.
+  // Synchronously: later their rows may have changed.
   const supervised = rows.flatMap((row) => {
     const supervisor = supervisors.get(row.sandbox_id);
     if (!supervisor) takeUpUnlessEnded(deps, supervisors, row, processes.get(row.sandbox_id));
@@ -64,7 +64,7 @@ function takeUpUnlessEnded(
   if (row.state !== "failed" || isLeftBehind(deps, row, serving)) takeUp(deps, supervisors, row, { serving });
 }
 
-/** Whether there is still something of it. */
+/** Whether leftovers of the sandbox remain. */
 function isLeftBehind(
   deps: SandboxDeps,
   { sandbox_id, cid_held }: SandboxRow,

@@ -12,8 +12,8 @@ import type { SandboxRow } from "../table.ts";
 import type { Supervisors } from "./supervisors.ts";
 
 /**
- * `answering` settles once the service answers: the work of many guests is not in the way of that. How each was found, before anything
- * is done with it.
+ * `answering` settles once the service answers requests: recovery of many guests must not delay that. Returns the rows as found, before
+ * their recovery.
  */
 export async function recover(
   deps: SandboxDeps,

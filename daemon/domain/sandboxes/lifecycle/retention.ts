@@ -10,10 +10,10 @@ import { sandboxes } from "../table.ts";
 export const MAX_ENDED_SANDBOXES = 1000;
 const AT_ONCE = 100;
 
-/** In the words of the index. */
+/** Has the same text as the condition of the partial index. */
 const hasEnded = sql`${sandboxes.state} = 'destroyed' AND ${sandboxes.cid_held} = 0`;
 
-/** Some destroyed sandboxes of rooms that have ended, or that are not there any more. */
+/** A batch of destroyed sandboxes in rooms that have ended or no longer exist. */
 export function endedWithRooms(queries: Queries): SandboxId[] {
   return ids(
     queries,
@@ -23,7 +23,7 @@ export function endedWithRooms(queries: Queries): SandboxId[] {
   );
 }
 
-/** Some destroyed sandboxes of living rooms that have more than the newest `most` of them. */
+/** A batch of destroyed sandboxes in live rooms, beyond the newest `most` of each room. */
 export function endedLongAgo(queries: Queries, most = MAX_ENDED_SANDBOXES): SandboxId[] {
   const crowded = queries.all<{ room_uid: RoomUid }>(sql`
     SELECT room_uid FROM sandboxes WHERE ${sandboxes.state} = 'destroyed' GROUP BY room_uid HAVING count(*) > ${most}`);
@@ -41,7 +41,7 @@ export function endedLongAgo(queries: Queries, most = MAX_ENDED_SANDBOXES): Sand
   );
 }
 
-/** Within a transaction; nothing else refers to it. */
+/** Within a transaction; no other row may refer to the sandbox. */
 export function forgetSandbox(queries: Queries, sandboxId: SandboxId): void {
   queries.run(sql`DELETE FROM sandboxes WHERE sandbox_id = ${sandboxId} AND ${hasEnded}`);
 }

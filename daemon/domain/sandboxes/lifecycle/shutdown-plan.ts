@@ -13,7 +13,7 @@ import type { SandboxRow } from "../table.ts";
 
 const MIB = 1024 ** 2;
 
-/** A guest in one of these is there, or will be in a moment, and is to be saved. */
+/** States with a guest, or with one in a moment, that a shutdown saves. */
 export const TO_SAVE: readonly SandboxState[] = [
   ...(["creating", "starting", "running", "pausing", "paused", "hibernating", "resuming"] as const),
 ];
@@ -23,7 +23,7 @@ const ON_THE_WAY_UP: readonly SandboxState[] = ["creating", "starting", "resumin
 export interface Candidate {
   row: SandboxRow;
   needs_bytes: number;
-  /** Why it cannot be saved at all; null when it can. */
+  /** Reason that it cannot be saved at all; null if it can. */
   unsavable: string | null;
 }
 
@@ -62,7 +62,7 @@ function candidateOf(row: SandboxRow, recorded: GuestRecord | null): Candidate {
   };
 }
 
-/** The small ones first, so that the most are saved. Pure. */
+/** Takes the smallest first, so that the maximum number is saved. Pure. */
 export function share(candidates: readonly Candidate[], spaceBytes: number): ShutdownPlan {
   const survival: ShutdownPlan = { saved: [], lost: [], needs_bytes: 0 };
   const order = [...candidates].sort(

@@ -11,7 +11,7 @@
 import { SANDBOX_STATES, type SandboxState } from "../../../../shared/api/sandboxes.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 
-/** From these a sandbox can fail. */
+/** States from which a sandbox can fail. */
 const LIVE = [
   ...(["creating", "starting", "running", "pausing", "paused"] as const),
   ...(["hibernating", "hibernated", "resuming"] as const),
@@ -23,11 +23,11 @@ const fromEach = (states: readonly SandboxState[], to: SandboxState): Ways =>
   Object.fromEntries(states.map((state) => [state, [to]]));
 
 interface VerbRule {
-  /** The states from which it acts. */
+  /** The states in which the verb has an effect. */
   acts: readonly SandboxState[];
   /** Its effect in any other state: none, or refusal with invalid_state. */
   otherwise: "nothing" | "refused";
-  /** Every change of state that it may make, also when something else was faster. */
+  /** Each state change that the verb may make, including after a faster operation. */
   ways: Ways;
 }
 
@@ -38,7 +38,7 @@ interface VerbRule {
 export const VERBS = {
   /** Brings a new guest up. */
   start: { acts: ["creating"], otherwise: "nothing", ways: { creating: ["starting"], starting: ["running"] } },
-  /** Takes over the guest of a daemon before this one. */
+  /** Adopts the guest of the previous daemon. */
   adopt: {
     acts: ["running", "pausing", "paused", "hibernating", "hibernated", "resuming"],
     otherwise: "nothing",
@@ -54,9 +54,9 @@ export const VERBS = {
     otherwise: "refused",
     ways: { running: ["hibernating"], hibernating: ["hibernated", "running"] },
   },
-  /** Takes a snapshot of it; its state stays. */
+  /** Takes a snapshot; the state does not change. */
   snapshot: { acts: ["running", "hibernated"], otherwise: "refused", ways: {} },
-  /** Restores its state of a snapshot. */
+  /** Restores the sandbox's state of a snapshot. */
   rollback: {
     acts: ["running", "paused", "hibernated"],
     otherwise: "refused",
@@ -70,7 +70,7 @@ export const VERBS = {
     otherwise: "refused",
     ways: { paused: ["resuming"], hibernated: ["resuming"], resuming: ["running", "hibernated"] },
   },
-  /** The guest is gone, did not come up, or is overdue. */
+  /** The guest has ended, failed to start, or is overdue. */
   fail: { acts: LIVE, otherwise: "nothing", ways: fromEach(LIVE, "failed") },
   /** Ends processes and frees resources that a failed sandbox still holds. */
   free: { acts: ["failed"], otherwise: "nothing", ways: {} },
@@ -83,18 +83,18 @@ export const VERBS = {
 
 export type VerbName = keyof typeof VERBS;
 
-/** Whether this verb may take a sandbox from one state to the other. */
+/** Whether this verb may change the state from `from` to `to`. */
 export function mayTake(verb: VerbName, from: SandboxState, to: SandboxState): boolean {
   const ways: Ways = VERBS[verb].ways;
   return ways[from]?.includes(to) ?? false;
 }
 
-/** Whether this verb has something to do with a sandbox in this state. */
+/** Whether this verb has an effect in this state. */
 export function actsIn(verb: VerbName, state: SandboxState): boolean {
   return (VERBS[verb].acts as readonly SandboxState[]).includes(state);
 }
 
-/** The states from which this verb reaches another. */
+/** The states from which this verb reaches state `to`. */
 export function sourcesOf(verb: VerbName, to: SandboxState): SandboxState[] {
   return SANDBOX_STATES.filter((from) => mayTake(verb, from, to));
 }

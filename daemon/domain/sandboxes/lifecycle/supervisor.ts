@@ -44,7 +44,7 @@ import { AGENT_LOST_MS, watchGuest } from "./watch.ts";
 export interface SupervisorDeps extends RowDeps, TeardownDeps {
   /** Starts the guest; `onStarted` is called once its process runs. */
   start(row: SandboxRow, onStarted: () => void, signal: AbortSignal): Promise<Guest>;
-  /** Takes over a guest that a daemon before this one started. Throws with why it cannot be; not_ready: not now. */
+  /** Adopts a guest of the previous daemon. Throws the reason if that is impossible; not_ready: retry later. */
   adopt(row: SandboxRow, signal: AbortSignal): Promise<{ guest: Guest; paused: boolean }>;
   /** Restores a guest from its saved state. If it throws, the saved state still exists, unless the guest had continued. */
   restore(row: SandboxRow, signal: AbortSignal): Promise<Guest>;
@@ -54,9 +54,9 @@ export interface SupervisorDeps extends RowDeps, TeardownDeps {
    * Copies a snapshot into the sandbox's directory; once this resolves, it replaces the sandbox's state. If it throws, nothing has changed.
    */
   adoptSnapshot(row: SandboxRow, from: SnapshotPlace): Promise<void>;
-  /** Throws room_moving while its room is on its way to another host. */
+  /** Throws room_moving while the sandbox's room is moving to another host. */
   requireUnmoved(row: SandboxRow): void;
-  /** The sandbox is destroyed: nothing remains to supervise. */
+  /** Called when the sandbox is destroyed and needs no supervisor. */
   onGone(row: SandboxRow): void;
 }
 
@@ -71,7 +71,7 @@ export class Supervisor {
   #isAdopting = false;
   #isLeft = false;
   #marked: Promise<void> | null = null;
-  /** Settles once a snapshot that is being taken lets the guest go on. */
+  /** Settles once a snapshot in progress lets the guest run again. */
   #standing: Promise<unknown> = Promise.resolve();
 
   constructor(row: SandboxRow, deps: SupervisorDeps) {
@@ -88,7 +88,7 @@ export class Supervisor {
     return this.#row.published;
   }
 
-  /** For how long this process has seen it in its state, whatever was done to the host's clock. */
+  /** Time in the current state as seen by this process; independent of changes of the host's clock. */
   get inStateMs(): number {
     return monotonicMs() - this.#row.since;
   }
@@ -97,7 +97,7 @@ export class Supervisor {
     return this.#ending.guest;
   }
 
-  /** Whether something is being done with it that takes a while. */
+  /** Whether longer work on the sandbox is in progress. */
   get busy(): boolean {
     return this.#work.busy;
   }
@@ -117,12 +117,12 @@ export class Supervisor {
     return this.#adopting ?? Promise.resolve();
   }
 
-  /** Brings the guest up. A failure becomes the state `failed` with its reason; rejects only when not even that can be written. */
+  /** Starts the guest. A failure becomes the state `failed` with its reason; rejects only if not even that can be written. */
   start(): Promise<void> {
     return this.#work.put(async () => {
       if (!actsIn("start", this.row.state)) return;
       try {
-        // Whether it could be written shows below.
+        // A failed write is reported by the second call below.
         const onStarted = () => void this.#markStarted().catch(() => {});
         const guest = await this.#deps.start(this.row, onStarted, this.#giveUp.signal);
         const over = this.#ending.take(guest);
@@ -205,8 +205,8 @@ export class Supervisor {
   }
 
   /**
-   * Ends the guest and frees all it had, from whatever state and whatever is being done with it. Again joins the first.
-   * Throws not_ready when a process of it does not end; it is then still to be destroyed.
+   * Ends the guest and frees all of its resources, in every state and during other work. A repeated call joins the first. Throws not_ready
+   * if one of its processes does not end; the sandbox then remains to be destroyed.
    */
   async destroy(cause: ExitCause): Promise<void> {
     if (!actsIn("destroy", this.row.state)) return;
@@ -243,7 +243,7 @@ export class Supervisor {
       try {
         await pauseGuest(guest);
       } catch (error) {
-        // Its processes were taken from under us.
+        // A concurrent destroy has ended its processes.
         if (this.#isGoing) throw beingDestroyed(this.row);
         const detail = `The guest could not be paused: ${toldOf(error)}`;
         if (error instanceof StuckError) await this.#ending.failNow(guest, "vmm_crash", detail);
@@ -256,8 +256,8 @@ export class Supervisor {
   }
 
   /**
-   * Saves the running guest to disk and ends its processes; the rest is as in standby. Throws invalid_state; or guest_unreachable or
-   * disk_full, and then it runs on or has failed.
+   * Saves the running guest to disk and ends its processes; otherwise like standby. Throws invalid_state; or guest_unreachable or
+   * disk_full, and the sandbox then continues to run or has failed.
    */
   hibernate(reason = "hibernated", message = HIBERNATED_MESSAGE, isWanted = () => true): Promise<SandboxRow> {
     return this.#work.put(async () => {
@@ -267,7 +267,7 @@ export class Supervisor {
       try {
         await guest.save(this.#giveUp.signal);
       } catch (error) {
-        // Its processes were taken from under us.
+        // A concurrent destroy has ended its processes.
         if (this.#isGoing) throw beingDestroyed(this.row);
         throw await this.#notSaved(guest, error);
       }
@@ -330,7 +330,7 @@ export class Supervisor {
     try {
       guest = await this.#deps.restore(this.row, this.#giveUp.signal);
     } catch (error) {
-      // Its processes were taken from under us.
+      // A concurrent destroy has ended its processes.
       if (this.#isGoing) throw beingDestroyed(this.row);
       const cause = error instanceof StepError ? error.cause : error;
       const detail = `The sandbox could not be restored: ${toldOf(cause)}.`;
@@ -350,7 +350,7 @@ export class Supervisor {
     try {
       await resumeGuest(guest, this.#giveUp.signal);
     } catch (error) {
-      // Its processes were taken from under us.
+      // A concurrent destroy has ended its processes.
       if (this.#isGoing) throw beingDestroyed(this.row);
       const detail = `The guest did not resume after standby: ${toldOf(error)}`;
       await this.#ending.failNow(guest, guest.machine.ending() === "panic" ? "guest_panic" : "vmm_crash", detail);
@@ -361,17 +361,17 @@ export class Supervisor {
     return this.row;
   }
 
-  /** Null unless a change is being written: then it resolves once it shows in the row, or is not kept. */
+  /** Null unless a change is being written; otherwise resolves once the change is in the row or has failed. */
   settled(): Promise<void> | null {
     return this.#row.settled();
   }
 
-  /** Writes changes that are no change of state: labels, timeouts. */
+  /** Writes changes other than of state: labels, timeouts. */
   change(change: Partial<SandboxRow>): Promise<SandboxRow> {
     return this.#row.write(() => change);
   }
 
-  /** The same for a change that depends on the current row; if `changeOf` throws, nothing changes. */
+  /** Like `change`, for a change that depends on the current row; if `changeOf` throws, the row does not change. */
   changeBy(changeOf: (row: SandboxRow) => Partial<SandboxRow>): Promise<SandboxRow> {
     return this.#row.write(() => changeOf(this.row));
   }
@@ -430,7 +430,7 @@ export class Supervisor {
       try {
         return { ...(await taken), parent };
       } catch (error) {
-        // Its processes were taken from under us.
+        // A concurrent destroy has ended its processes.
         if (this.#isGoing) throw beingDestroyed(this.row);
         const detail = `No snapshot could be taken: ${toldOf(error)}.`;
         if (error instanceof StrandedError) await this.#ending.failNow(guest, "vmm_crash", detail);

@@ -46,7 +46,7 @@ type SupervisedRoom = Pick<RoomTarget, "room_id" | "drive_directory" | "drive_li
 const HAVE_GUESTS: readonly SandboxState[] = ["starting", "running", "pausing", "paused", "hibernating", "resuming"];
 
 export interface Supervisors {
-  /** Supervises a sandbox; `warm` is the machine that waits for it. */
+  /** Supervises a sandbox; `warm` is the pooled machine reserved for it. */
   add(row: SandboxRow, room: SupervisedRoom, warm: WarmMachine | null): Supervisor;
   get(sandboxId: string): Supervisor | undefined;
   /** Destroys a sandbox without a call. If a process does not end, the reconciler retries. */
@@ -59,9 +59,9 @@ export interface Supervisors {
   drop(sandboxId: string): void;
   /** Runs `work` with the sandbox, which is not idle until it is done, however long it takes. */
   use<T>(sandboxId: string, work: () => Promise<T>): Promise<T>;
-  /** How many things are being done with it. */
+  /** Number of current uses of the sandbox. */
   usesOf(sandboxId: string): number;
-  /** No sandbox of the room is created during `work`. */
+  /** Blocks the creation of sandboxes in the room during `work`. */
   holding<T>(roomUid: RoomUid, work: () => Promise<T>): Promise<T>;
   /** Throws invalid_state if no sandbox may be created. */
   requireUnheld(roomUid: RoomUid): void;
@@ -78,7 +78,7 @@ export interface Supervisors {
   cids: FreeCids;
   /** Host memory that the guests were promised and do not use yet. */
   growth(): Growth;
-  /** Resolves when no sandbox is being started, or after a while. */
+  /** Resolves when no sandbox is being started, or after a time limit. */
   whenNobodyStarts(): Promise<void>;
   /** Resumes guests that were paused because the disk was full. */
   unstall(): void;
@@ -91,7 +91,7 @@ export function makeSupervisors(
   deps: SandboxDeps,
   ends: {
     watch(sandboxId: string): void;
-    /** Whether any execution may run in it. */
+    /** Whether an execution may run in the sandbox. */
     hasAny(sandboxId: string): boolean;
   },
   places: SnapshotPlaces,
@@ -128,7 +128,7 @@ export function makeSupervisors(
 
   const use = <T>(sandboxId: string, work: () => Promise<T>) => idleness.use(sandboxId, work);
 
-  /** Rooms of which something is taken as a whole. */
+  /** Rooms in which the creation of sandboxes is blocked. */
   const held = new Set<RoomUid>();
 
   const free = async (sandboxId: string, by = freeLeftovers) => {
@@ -140,7 +140,7 @@ export function makeSupervisors(
   const recordOf = (sandboxId: string) =>
     all.get(sandboxId)?.guest?.record() ?? readRecord(deps.paths.sandbox(sandboxId).processes);
 
-  /** With many sandboxes it takes milliseconds, and many may be created in one turn. */
+  /** Cached per event-loop turn: the sum takes milliseconds with many sandboxes, and a turn may create many. */
   const residentNow = onceATurn(
     (): ReadonlyMap<string, number> =>
       new Map(
@@ -176,7 +176,7 @@ export function makeSupervisors(
     drive_directory: room.drive_directory,
     drive_limit_bytes: room.drive_limit_bytes,
     identity: identityOf(row, room.room_id),
-    // The list may have been changed while it waited for its turn.
+    // The allowlist may have changed while the sandbox waited for its turn.
     requests: requestsOf(deps, row, room, listOf(all.get(row.sandbox_id)?.row ?? row)),
   });
 
@@ -200,7 +200,7 @@ export function makeSupervisors(
   const withSource = <T>({ sandbox_id, snapshot_id }: SandboxRow, work: () => Promise<T>): Promise<T> =>
     use(sandbox_id, () => (snapshot_id === null ? work() : places.use(snapshot_id, work)));
 
-  /** The snapshot that a new sandbox is made of. */
+  /** The source snapshot of a new sandbox. */
   const sourceFor = ({ snapshot_id }: SandboxRow): SnapshotPlace | null => {
     if (snapshot_id === null) return null;
     const snapshot = getSnapshot(deps.database.queries, snapshot_id);
@@ -241,7 +241,7 @@ export function makeSupervisors(
         paths: deps.paths.sandbox(row.sandbox_id),
         start: (current, onStarted, signal) =>
           withSource(current, async () => {
-            // Also the time at the gate counts.
+            // Includes the time in the gate's queue.
             const time = new StartTime(deps.startLimitMs);
             const limit = AbortSignal.any([signal, time.up]);
             try {
@@ -307,7 +307,7 @@ export function makeSupervisors(
           const uid = deps.host().isolation.usersOf(sandbox_id)?.qemu.uid ?? 0;
           return snapshotSaved(deps.paths.sandbox(sandbox_id), request, uid);
         },
-        // A name for its disk that none of the layers has.
+        // A disk name that none of the layers has.
         adoptSnapshot: ({ sandbox_id }, { files }) =>
           adoptSnapshot(
             deps.host(),
@@ -452,7 +452,7 @@ class StartTime {
     this.#timer = this.#set();
   }
 
-  /** Aborts with a reason that a person understands. */
+  /** Aborts with a human-readable reason. */
   get up(): AbortSignal {
     return this.#over.signal;
   }

@@ -73,7 +73,7 @@ export class Teardown {
     if (await this.#failed(cause, cause, message, {})) await this.free({ stopped_at: now() });
   }
 
-  /** Whether it has failed by this, and not been ended otherwise before. */
+  /** Returns whether this call made it fail; false if it had ended before. */
   async #failed(cause: ExitCause, reason: string, message: string, change: Partial<SandboxRow>): Promise<boolean> {
     const ended = { ...change, exit_cause: cause, exit_at: now() };
     if (!(await this.#row.becomeUnlessPast("fail", "failed", reason, message, ended))) return false;
@@ -92,7 +92,7 @@ export class Teardown {
     });
   }
 
-  /** Throws not_ready when something of it does not end now. */
+  /** Throws not_ready if a part of the guest does not end now. */
   async endOrSay(): Promise<void> {
     try {
       await this.#endGuest();

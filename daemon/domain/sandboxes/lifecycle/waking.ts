@@ -40,11 +40,11 @@ export class Waking {
   readonly #deps: SandboxDeps;
   readonly #supervisors: Supervisors;
   readonly #timesMs: typeof TIMES_MS;
-  /** Resumes that are under way, by sandbox. */
+  /** Resumes in progress, by sandbox. */
   readonly #resumes = new Map<string, Promise<void>>();
-  /** Sandboxes that a message wakes, or has tried to. */
+  /** Sandboxes with a wake-up by a message in progress, or waiting for its retry. */
   readonly #called = new Set<string>();
-  /** A message to all wakes a room full of sandboxes: few at a time, and the timeout of each starts with its turn. */
+  /** Limit of concurrent wake-ups, since a broadcast wakes all sandboxes of a room; each timeout starts with its turn. */
   readonly #gate: Gate;
   readonly #stopping = new AbortController();
 
@@ -132,7 +132,7 @@ export class Waking {
     return state === "hibernating" ? 2 * startMs : startMs;
   }
 
-  /** Joins the resume that is under way. */
+  /** Starts a resume, or joins the one in progress. */
   #resumed(supervisor: Supervisor, reason: WakeReason): Promise<void> {
     const { sandbox_id } = supervisor.row;
     const known = this.#resumes.get(sandbox_id);
@@ -153,7 +153,7 @@ export class Waking {
       });
     } catch (error) {
       const isRefused = error instanceof ServiceError && error.code === "invalid_state";
-      // By a call it was resumed faster.
+      // A call resumed it in the meantime.
       if (isRefused && !RESTS.includes(supervisor.row.state)) return;
       throw error;
     }
@@ -201,7 +201,7 @@ function isWokenBy({ state, wake_on }: SandboxRow, reason: WakeReason): boolean 
   return WAKEABLE.includes(state) && wake_on.includes(reason);
 }
 
-/** Whether its agent can read them, and is to. */
+/** Whether the sandbox's agent receives messages, and they wake it. */
 function hearsMessages({ fabric_attached, wake_on }: SandboxRow): boolean {
   return fabric_attached && wake_on.includes("message");
 }

@@ -1,4 +1,4 @@
-/** Notices that a running guest has ended, is paused because the disk is full, or has an agent that is silent for too long. */
+/** Detects that a running guest has ended, is paused because the disk is full, or has an unresponsive agent. */
 import type { ExitCause } from "../../../../shared/api/sandboxes.ts";
 import { startTimer, stopTimer } from "../../../core/clock.ts";
 import { regainGuest } from "../../../host/guest/standby.ts";
@@ -16,14 +16,14 @@ const ENDINGS = {
   crash: { cause: "vmm_crash", message: "The virtual machine ended unexpectedly" },
 } as const satisfies Record<string, { cause: ExitCause; message: string }>;
 
-/** Watches a guest until `over`. Each may be heard of again and again. */
+/** Watches a guest until `over`. Each callback may be called repeatedly. */
 export function watchGuest(
   guest: Guest,
   over: AbortSignal,
   hear: {
     ended(cause: ExitCause, message: string): void;
     silent(): void;
-    /** QEMU has stopped it because the host's disk is full, or let it go on. */
+    /** QEMU has paused the guest because the host's disk is full, or resumed it. */
     stalled(stands: boolean): void;
     /** Faults of its parts may have changed. */
     health(): void;

@@ -21,14 +21,14 @@ const machine = Type.Object({
   agent_generation: Type.Integer(),
 });
 
-/** Files of templates by their digests, and machines. */
+/** Digests of templates' files, and machines, for a check by the destination. */
 export const fitsAsked = Type.Object({
   files: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 10_000 }),
   machines: Type.Array(machine, { maxItems: 10_000 }),
 });
 export type FitsAsked = Static<typeof fitsAsked>;
 
-/** Which of the files are not there, and why each of the machines cannot be loaded; null when it can. */
+/** The missing files, and for each machine the reason that it cannot be loaded; null if it can. */
 export interface FitsAnswer {
   missing: string[];
   refused: (string | null)[];

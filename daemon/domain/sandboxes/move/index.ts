@@ -26,7 +26,7 @@ export interface SandboxesMove {
   loaded(roomUid: RoomUid): Promise<Loaded[]>;
   /** This host's answer to another host: whether it could load them. */
   fits(asked: FitsAsked): Promise<FitsAnswer>;
-  /** All hibernate or end. Throws invalid_state: `stays` is to be called then. */
+  /** Hibernates or ends all sandboxes. Throws invalid_state; the caller then calls `stays`. */
   leave(roomUid: RoomUid, how: Leaving): Promise<{ carried: SandboxId[]; ended: string[] }>;
   /** Resumes the sandboxes saved for the move. */
   stays(roomUid: RoomUid): void;
@@ -39,7 +39,7 @@ export interface SandboxesMove {
    * the rest.
    */
   place(directory: string): Promise<ReadonlyMap<SandboxId, unknown>>;
-  /** Their rows are there: they are resumed. */
+  /** Called when the sandboxes' rows are written: resumes them. */
   came(roomUid: RoomUid): void;
 }
 

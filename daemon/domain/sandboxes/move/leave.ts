@@ -28,7 +28,7 @@ const RESTING: Resting = {
 };
 
 export interface Leaving {
-  /** Why the other host cannot load them. */
+  /** Reasons that the other host cannot load sandboxes. */
   refused: ReadonlyMap<string, string>;
   isForced: boolean;
 }

@@ -22,7 +22,7 @@ export interface MovedSandboxes {
   ports: PortRow[];
 }
 
-/** Once all hibernate or have ended. */
+/** Precondition: all sandboxes are hibernated or have ended. */
 export function takeSandboxes(queries: Queries, roomUid: RoomUid): MovedSandboxes {
   const rows = wholly(takeRows(queries, sandboxes, roomUid));
   const states = valuesIn(rows, "state");
@@ -42,7 +42,7 @@ export interface Putting {
   givenUp: ReadonlySet<string>;
 }
 
-/** The former rows here left with the room. The sandboxes hibernate, and get guest CIDs of this host when they are resumed. */
+/** Replaces the rows of the room's earlier stay. The sandboxes are hibernated, and get guest CIDs of this host on resume. */
 export function putSandboxes(
   queries: Queries,
   { room_uid: roomUid, org_id }: Whose,
@@ -65,7 +65,7 @@ export function putSandboxes(
   for (const row of ports) insertPort(queries, row);
 }
 
-/** It ends as any other does, once it has a row. */
+/** Such a sandbox gets a row first, and then ends like all others. */
 function endingOf(row: SandboxRow): SandboxRow {
   const moment = now();
   return {

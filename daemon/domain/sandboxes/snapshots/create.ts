@@ -1,4 +1,4 @@
-/** Takes a snapshot of a sandbox. How its guest is saved is in daemon/host/guest/save.ts. */
+/** Takes a snapshot of a sandbox. daemon/host/guest/save.ts saves its guest. */
 import { snapshotCreate } from "../../../../shared/api/snapshots.ts";
 import { type Bound, bind } from "../../../core/call/operation.ts";
 import { requireActive } from "../../../core/call/room-target.ts";

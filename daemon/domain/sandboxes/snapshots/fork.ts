@@ -1,4 +1,4 @@
-/** Makes copies of a sandbox: one snapshot, then a sandbox of it for each agent, whatever becomes of the others. */
+/** Copies a sandbox: takes one snapshot, then creates a sandbox from it for each agent, regardless of failures of the others. */
 import type { InputOf } from "../../../../shared/api/contract.ts";
 import { ERRORS } from "../../../../shared/api/errors.ts";
 import type { SandboxRecord } from "../../../../shared/api/sandboxes.ts";
@@ -89,7 +89,7 @@ async function forkOne(
   };
   try {
     const { snapshot_id, memory_mib } = snapshot;
-    // The same call may have made it before.
+    // An earlier attempt of the same call may have created it.
     const known = findSandbox(deps.database.queries, room.room_uid, agent_id);
     const isMade = known?.snapshot_id === snapshot_id && known.sandbox_id !== snapshot.sandbox_id;
     if (known && known.state !== "failed" && isMade) return shown(known.sandbox_id);

@@ -46,7 +46,7 @@ export function makeSnapshotGet(deps: SandboxDeps, remove: (row: SnapshotRow) =>
   ];
 }
 
-/** For a caller that is bound to an agent there are that agent's snapshots and no other. Throws room_not_found, snapshot_not_found. */
+/** A caller that is bound to an agent has access to that agent's snapshots only. Throws room_not_found, snapshot_not_found. */
 function findSnapshotTarget(
   deps: SandboxDeps,
   call: KeyCall,

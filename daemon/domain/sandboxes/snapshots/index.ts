@@ -23,9 +23,9 @@ export interface Snapshots {
   operations: Bound[];
   /** Removes incomplete snapshots of an earlier daemon, and schedules expiries. */
   recover(answering: Promise<unknown>): void;
-  /** Some have come with a room: they too end by themselves. */
+  /** Schedules the expiry of snapshots that arrived with a room. */
   schedule(): void;
-  /** The room ends: its snapshots' rows are deleted; their files go with the room. */
+  /** The room has ended: deletes the rows of its snapshots; their files are erased with the room. */
   forgetRoom(roomUid: RoomUid): Promise<void>;
   stop(): void;
 }

@@ -8,7 +8,7 @@ export type SnapshotPlace = Pick<SnapshotRow, "snapshot_id" | "mode"> & { files:
 
 export class SnapshotPlaces {
   readonly #paths: Pick<Paths, "snapshot">;
-  /** How many things are just being made of each. */
+  /** Number of current uses of each snapshot. */
   readonly #users = new Map<string, number>();
 
   constructor(paths: Pick<Paths, "snapshot">) {

@@ -1,4 +1,4 @@
-/** Turns a sandbox back to a snapshot. How that is put in its place is in daemon/host/guest/restore.ts. */
+/** Rolls a sandbox back to a snapshot. daemon/host/guest/restore.ts replaces its saved state. */
 import { sandboxRollback } from "../../../../shared/api/snapshots.ts";
 import { type Bound, bind } from "../../../core/call/operation.ts";
 import { requireActive } from "../../../core/call/room-target.ts";

@@ -66,7 +66,7 @@ export function deleteSnapshot(queries: Queries, snapshotId: SnapshotRow["snapsh
   queries.delete(snapshots).where(eq(snapshots.snapshot_id, snapshotId)).run();
 }
 
-/** All of a room; within a transaction. */
+/** Deletes all snapshots of a room; within a transaction. */
 export function deleteSnapshotsOf(queries: Queries, roomUid: RoomUid): void {
   queries.delete(snapshots).where(eq(snapshots.room_uid, roomUid)).run();
 }

@@ -26,7 +26,9 @@ export interface TakeRequest {
   expires_in_seconds?: number | undefined;
 }
 
-/** Throws invalid_state, quota_exceeded, insufficient_capacity, disk_full, guest_unreachable. The same call again finds the same. */
+/**
+ * Throws invalid_state, quota_exceeded, insufficient_capacity, disk_full, guest_unreachable. A retry of the call returns the same snapshot.
+ */
 export async function takeSnapshot(
   { deps, supervisors, places }: { deps: SandboxDeps; supervisors: Supervisors; places: SnapshotPlaces },
   call: KeyCall,
@@ -60,7 +62,7 @@ export async function takeSnapshot(
   });
 }
 
-/** The sandbox's next snapshot comes after this one. */
+/** Records this snapshot as the parent of the sandbox's next one. */
 export async function noteParent({ log }: SandboxDeps, supervisor: Supervisor, snapshot_id: SnapshotId): Promise<void> {
   await supervisor.change({ snapshot_id }).catch((error: unknown) =>
     log.warn("failed to record a snapshot as its sandbox's last", {
@@ -156,7 +158,7 @@ export async function bytesLeft(deps: SandboxDeps, orgId: OrgId, written: number
 
 const total = (numbers: readonly number[]) => numbers.reduce((sum, number) => sum + number, 0);
 
-/** Within the transaction by which they are there; others may have been taken since `used` was measured. Throws quota_exceeded. */
+/** Within the transaction that inserts the snapshots; counts others taken since `used` was measured. Throws quota_exceeded. */
 export function keepSnapshots(
   deps: SandboxDeps,
   within: Queries,

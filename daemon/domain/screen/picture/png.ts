@@ -8,9 +8,9 @@ import type { Pixels } from "./scale.ts";
 const compress = promisify<Uint8Array, { level: number }, Buffer>(deflate);
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const TRUE_COLOUR = 2;
-/** Each byte as its difference from the one above: most of a screen is like the row above it. */
+/** Encodes each byte as its difference from the byte above: most rows of a screen resemble the previous one. */
 const FILTER_UP = 2;
-/** Screens compress well at any; more takes several times as long. */
+/** Screens compress well at each level; higher ones take several times as long. */
 const LEVEL = 4;
 
 export async function encodePng({ width, height, rgb }: Pixels, pieces: PieceTurns): Promise<Buffer> {

@@ -9,13 +9,13 @@ export interface Pixels {
   rgb: Uint8Array;
 }
 
-/** The size of a whole that is to be `width` wide at most, in its own proportions; it is never made larger. */
+/** The size of `whole` scaled down to at most `width`, with its proportions; it is never enlarged. */
 export function scaledSize(whole: { width: number; height: number }, width: number): { width: number; height: number } {
   if (width >= whole.width) return { width: whole.width, height: whole.height };
   return { width, height: Math.max(1, Math.round((whole.height * width) / whole.width)) };
 }
 
-/** `part` is inside the frame, and no smaller than the size. Others have their turns while it works. */
+/** `part` is inside the frame, and no smaller than the size. Yields to other work between pieces. */
 export async function scaled(
   frame: Frame,
   part: Rectangle,
@@ -32,7 +32,7 @@ export async function scaled(
     return { width, height, rgb };
   }
   const columns = spans(part.width, width);
-  // One row of sums, in which each source row counts as much as of it falls into the row that is made.
+  // One row of sums; each source row is weighted by its overlap with the target row.
   const sums = new Float32Array(part.width * PIXEL_BYTES);
   for (const [to, span] of spans(part.height, height).entries()) {
     sums.fill(0);
@@ -70,7 +70,7 @@ function spans(source: number, made: number): Span[] {
   });
 }
 
-/** As a part of the whole span. */
+/** Overlap of the pixel with the span, as a fraction of the span. */
 function weightOf({ low, high }: Span, at: number): number {
   return (Math.min(at + 1, high) - Math.max(at, low)) / (high - low);
 }

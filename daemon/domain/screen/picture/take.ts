@@ -9,10 +9,10 @@ import type { Frame, Rectangle } from "../rfb/frame.ts";
 import { encodePng } from "./png.ts";
 import { scaled, scaledSize } from "./scale.ts";
 
-/** Each takes a thread while it is compressed, and up to some hundred MiB of the largest screen. */
+/** Each picture takes a thread while it is compressed, and up to about a hundred MiB for the largest screen. */
 const PLACES = new FairSemaphore({ all: 4, org: 2, sandbox: 1, waiting: 16 });
 const PLACE_MS = 15_000;
-/** A picture goes into an answer as a whole. One of noise is as large as its pixels: 3 MiB of a screen of 1280x800. */
+/** Maximum size, as a response contains a whole picture. A picture of noise is as large as its pixels: 3 MiB for a screen of 1280x800. */
 export const MAX_PICTURE_BYTES = 4 * 1024 * 1024;
 
 interface PictureSandbox {
@@ -56,7 +56,7 @@ export async function takePicture(
   }
 }
 
-/** Whether there is no picture because too many are being taken, or because it is too large. */
+/** Whether a picture was refused because too many are being taken, or because it is too large. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof ServiceError && ["insufficient_capacity", "validation_failed"].includes(error.code);
 }

@@ -28,11 +28,13 @@ const MAX_SAID = 2000;
 const USUAL_MS = 600_000;
 /** The machine encodes some pictures per second even under emulation. */
 const TIMES_ITS_LENGTH = 20;
-/** Limit of both together: others wait for the machine. The longest recording, read at the lowest rate, takes six hours. */
+/** Limit of the total time, since other films wait for the machine. The longest recording, read at the lowest rate, takes six hours. */
 const MAX_MS = 8 * 3_600_000;
-/** Limit of the time that a film waits for its reader to take the next piece. */
+/** Maximum time until the reader takes the next piece of a film. */
 const UNTAKEN_MS = 60_000;
-/** Minimum rate of reading: besides one such wait, all of a film is read in this many times its length. A player reads as it plays. */
+/**
+ * Minimum rate of reading: apart from one such wait, a film is read within this multiple of its length. A player reads at playback speed.
+ */
 const TAKEN_TIMES_ITS_LENGTH = 1.5;
 
 export class Films {

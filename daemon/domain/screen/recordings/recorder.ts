@@ -47,7 +47,7 @@ export class Recorder {
   height: number;
   size_bytes = 0;
   #isOver = false;
-  /** Resolves with the reason once all of it is in the file and that is closed; never rejects. */
+  /** Resolves with the reason once the recording is written completely and its file closed; never rejects. */
   readonly over: Promise<RecordingEnd>;
 
   private constructor(
@@ -119,7 +119,7 @@ export class Recorder {
       if (!isEmpty) await this.#write(this.duration_ms, parts);
       if (this.#isOver) return;
       await sleep(Math.max(0, askedAt + BETWEEN_MS - monotonicMs()));
-      // Of a new size nothing was drawn yet.
+      // After a change of size, requests a full update: the new frame is empty.
       await this.#wire.write(this.#ask(size === null));
     }
   }

@@ -40,7 +40,7 @@ const GIB = 1024 ** 3;
 interface Live {
   kept: StoredRecording;
   recorder: Recorder;
-  /** Resolves once all of it is on disk, and its end with it; never rejects. */
+  /** Resolves once the recording and its end record are on disk; never rejects. */
   settled: Promise<void>;
 }
 
@@ -48,7 +48,7 @@ export class Recordings {
   readonly #deps: ScreenDeps;
   /** By sandbox; without a recorder while one is being opened. */
   readonly #live = new Map<string, { org_id: OrgId; live: Live | null }>();
-  /** By organization, while a screen of it is recorded: each new recording is no new allowance. */
+  /** By organization, while one of its screens is recorded: a new recording does not reset the allowance. */
   readonly #reads = new Map<OrgId, Allowance>();
   readonly #ofOrgs = new ConcurrencyLimit(
     MAX_RECORDERS_OF_ORG,
@@ -62,7 +62,7 @@ export class Recordings {
     this.#deps = deps;
   }
 
-  /** Throws already_exists, insufficient_capacity, and as connect does. */
+  /** Throws already_exists, insufficient_capacity, and the errors of connect. */
   async start(call: KeyCall, target: ScreenTarget, seconds = DEFAULT_RECORDING_SECONDS): Promise<RecordingRecord> {
     const { room, row } = target;
     if (this.#live.has(row.sandbox_id)) throw this.#isRecorded(row.sandbox_id);
@@ -97,7 +97,7 @@ export class Recordings {
     return this.#shown(target.room.room_id, await this.#find(target, recordingId));
   }
 
-  /** Its file as it is now, and its record. Throws recording_not_found. */
+  /** The current file of a recording, and its record. Throws recording_not_found. */
   async open(target: ScreenTarget, recordingId: string): Promise<{ record: RecordingRecord; file: OpenFile }> {
     const record = await this.get(target, recordingId);
     try {
@@ -108,7 +108,7 @@ export class Recordings {
     }
   }
 
-  /** Resolves once it is whole. Throws recording_not_found. */
+  /** Resolves once the recording is complete. Throws recording_not_found. */
   async stop(target: ScreenTarget, recordingId: string): Promise<RecordingRecord> {
     await this.#end(target, recordingId);
     return await this.get(target, recordingId);
@@ -121,7 +121,7 @@ export class Recordings {
     await removeFiles(this.#directory(target.room.room_uid), recordingId);
   }
 
-  /** All end, and are whole once it resolves. */
+  /** Ends all recordings; resolves once they are complete. */
   async close(): Promise<void> {
     const all = [...this.#live.values()].flatMap(({ live }) => live ?? []);
     for (const { recorder } of all) recorder.end("service_restarted");

@@ -46,7 +46,7 @@ export async function beginFile(directory: string, kept: StoredRecording): Promi
   return data;
 }
 
-/** On disk once it resolves, as it was or as it is to be. */
+/** Replaces the record atomically, after its new content is flushed to disk. */
 export async function writeKept(directory: string, kept: StoredRecording): Promise<void> {
   const file = knownFile(directory, kept.recording_id);
   const unfinished = `${file}.new`;
@@ -60,7 +60,7 @@ export async function writeKept(directory: string, kept: StoredRecording): Promi
   await rename(unfinished, file);
 }
 
-/** All of a room, the newest first. */
+/** All recordings of a room, the newest first. */
 export async function listFiles(directory: string): Promise<FoundRecording[]> {
   const names = await unlessMissing(readdir(directory), []);
   const ids = names.flatMap((name) => NAME.exec(name)?.[1] ?? []);
@@ -89,7 +89,7 @@ export async function removeFiles(directory: string, recordingId: string): Promi
   for (const each of [file, `${file}.new`, dataFile(directory, recordingId)]) await rm(each, { force: true });
 }
 
-/** The room's directory may be gone at any moment. */
+/** The room's directory may be removed at every moment. */
 async function unlessMissing<T>(work: Promise<T>, otherwise: T): Promise<T> {
   try {
     return await work;

@@ -7,7 +7,7 @@ import type { Allowance } from "../../../host/guest-link/pace.ts";
 import { RfbError } from "./limits.ts";
 
 const EMPTY = new Uint8Array(0);
-/** Reads that are paid for together, after which others have their turn: that costs more than most of them. */
+/** Number of reads charged together, followed by a yield: a yield costs more than most reads. */
 const READS_TOGETHER = 256;
 
 export class ByteReader {
@@ -24,7 +24,7 @@ export class ByteReader {
     this.#reads = reads;
   }
 
-  /** Fills `target`. Throws RfbError when the stream ends before. */
+  /** Fills `target`. Throws RfbError if the stream ends before it is full. */
   async fill(target: Uint8Array): Promise<void> {
     const turn = this.#pay();
     if (turn) await turn;
@@ -72,7 +72,7 @@ export class ByteReader {
   #pay(): Promise<void> | null {
     if (++this.#unpaid < READS_TOGETHER) return null;
     this.#unpaid = 0;
-    // Slow reading is never in debt, and would still let no other work in between.
+    // A slow reader never exceeds its allowance, but must still yield to other work.
     return this.#reads.pay(READS_TOGETHER) ?? this.#pieces.turn();
   }
 

@@ -16,14 +16,14 @@ import { EXTENDED_CLIPBOARD, SECURITY_NONE, setEncodings, takeNoClipboard, VERSI
 const NO_CLIPBOARD = Buffer.concat([setEncodings([EXTENDED_CLIPBOARD]), takeNoClipboard()]);
 const ENCODINGS = 2;
 
-/** Encodings that a viewer may name: noVNC names some thirty. */
+/** Maximum of encodings in a viewer's list: noVNC lists about thirty. */
 const MAX_ENCODINGS = 128;
 const MAX_FENCE_BYTES = 64;
 /** Length of the longest head, and of the data before messages. */
 const MAX_HELD_BYTES = 16;
 
 interface Message {
-  /** Bytes after which its length is known. */
+  /** Number of bytes after which the message's length is known. */
   head: number;
   /** Throws RfbError for a message above the maximum length. */
   length(head: Buffer): number;
@@ -45,22 +45,22 @@ const MESSAGES: Readonly<Record<number, Message>> = {
   4: fixed(8, "drivers"),
   /** Pointer; with more than seven buttons it has one byte more. */
   5: { head: 2, length: (head) => (head.readUInt8(1) & 0x80 ? 7 : 6), passes: "drivers" },
-  /** Clipboard; of the extended kind its length is negative. */
+  /** Clipboard; the extended kind has a negative length. */
   6: { head: 8, length: (head) => 8 + atMost(MAX_CUT_TEXT_BYTES, Math.abs(head.readInt32BE(4))), passes: "drivers" },
-  /** Updates without asking. */
+  /** Updates without requests. */
   150: fixed(10, "all"),
-  /** Fence, by which viewer and server measure the way between them. */
+  /** Fence, by which viewer and server measure their round-trip time. */
   248: { head: 9, length: (head) => 9 + atMost(MAX_FENCE_BYTES, head.readUInt8(8)), passes: "all" },
   /** Shutdown and reboot of the machine: a viewer that drives the screen must not end the sandbox. */
   250: fixed(4, "nobody"),
-  /** Another size of the screen, of some monitors. */
+  /** Another size of the screen, with a list of monitors. */
   251: {
     head: 8,
     length: (head) => 8 + 16 * head.readUInt8(6),
     passes: "drivers",
     isGood: (head) => isScreenSize(head.readUInt16BE(2), head.readUInt16BE(4)),
   },
-  /** A key with its scan code, as QEMU's servers take it. */
+  /** A key with its scan code, as QEMU's servers accept it. */
   255: {
     head: 2,
     length: (head) => (head.readUInt8(1) === 0 ? 12 : never(`255.${head.readUInt8(1)}`)),
@@ -73,7 +73,7 @@ export class ClientFilter {
   #step: "version" | "security" | "shared" | "messages" | "encodings" = "version";
   readonly #held = Buffer.alloc(MAX_HELD_BYTES);
   #heldBytes = 0;
-  /** How many bytes of the message under way are still to come, and whether they go on. */
+  /** Remaining bytes of the current message, and whether they are forwarded. */
   #left = 0;
   #passes = false;
   /** For a view-only viewer: remaining encodings, and whether the clipboard's extension was among the earlier ones. */
@@ -120,7 +120,7 @@ export class ClientFilter {
     return this.#passes ? head : null;
   }
 
-  /** The server goes by the last ones that are named. */
+  /** The server applies the last list of encodings. */
   #beginEncodings(length: number): Uint8Array {
     const head = this.#cut();
     this.#encodings = (length - head.byteLength) / 4;

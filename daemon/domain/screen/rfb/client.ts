@@ -26,11 +26,11 @@ import {
   updateRequest,
 } from "./messages.ts";
 
-/** A guest without KVM takes seconds while it is busy. */
+/** A busy guest without KVM takes seconds. */
 const ANSWER_MS = 15_000;
 /** A screen without an update for this long is still. A text cursor blinks more slowly. */
 export const STILL_MS = 150;
-/** The picture of a screen that is never still is taken then. */
+/** Time after which a picture is taken even if the screen is not still. */
 export const MAX_STILL_MS = 3_000;
 /** Minimum interval of update requests, to leave time for other work. */
 const BETWEEN_UPDATES_MS = 40;
@@ -41,7 +41,7 @@ const AWAITED_PIXELS = 64;
 /** Transport of the bytes. */
 export interface Wire {
   output: AsyncIterable<Uint8Array>;
-  /** Resolves once they are on their way. */
+  /** Resolves once the bytes are handed to the transport. */
   write(bytes: Uint8Array): Promise<void>;
   close(): void;
 }
@@ -51,7 +51,7 @@ interface Means {
   allowances: Allowances;
   /** Pays for reading. */
   owner: OwnerName;
-  /** How long the server may take for an answer. */
+  /** Time limit of a server response. */
   answerMs: number;
 }
 
@@ -72,11 +72,11 @@ export class RfbClient {
   readonly #progress = new Published<Progress>({ changes: 0, answers: 0, drawn: 0, over: null });
   #isAsked = false;
   #askedAt = 0;
-  /** How many wait for an answer. */
+  /** Number of calls that wait for a response. */
   #waiting = 0;
   #unwritten: Uint8Array[] = [];
   #unwrittenBytes = 0;
-  /** Until all that was sent is on its way; null when it is. */
+  /** Settles once all data is handed to the transport; null if it already is. */
   #writing: Promise<void> | null = null;
   #pointer: { x: number; y: number };
   #buttons = 0;
@@ -121,12 +121,12 @@ export class RfbClient {
     }
   }
 
-  /** Is given, with the reason, as soon as the connection is over. */
+  /** Aborts with the reason when the connection ends. */
   get ended(): AbortSignal {
     return this.#ended.signal;
   }
 
-  /** Throws the reason once the connection is over. */
+  /** Throws the reason after the end of the connection. */
   get frame(): Frame {
     this.ended.throwIfAborted();
     return this.#decoder.frame;
@@ -143,7 +143,7 @@ export class RfbClient {
     return this.#buttons;
   }
 
-  /** `buttons` are all that are down from then on. */
+  /** `buttons` are all buttons that are pressed from then on. */
   point(x: number, y: number, buttons: number): void {
     this.#pointer = { x, y };
     this.#buttons = buttons;
@@ -173,7 +173,7 @@ export class RfbClient {
     }
   }
 
-  /** Resolves once nothing has changed for a moment, or after a while without one. Throws as `current` does. */
+  /** Resolves once the screen has not changed for STILL_MS, or after MAX_STILL_MS. Throws the errors of `current`. */
   async still(signal?: AbortSignal): Promise<void> {
     await this.current(signal);
     for (const end = monotonicMs() + MAX_STILL_MS; monotonicMs() < end; ) {
@@ -209,7 +209,7 @@ export class RfbClient {
     if (over) throw over;
   }
 
-  /** Whether all of the frame was drawn. */
+  /** Whether the whole frame was drawn. */
   get #isWhole(): boolean {
     const { width, height } = this.frame;
     return this.#progress.value.drawn >= width * height;
@@ -228,8 +228,8 @@ export class RfbClient {
   }
 
   /**
-   * One pixel comes, changed or not, and with it all that has changed. It is another each time, so that a late answer is not taken
-   * for this one; an update that was on its way and draws it is, and the picture then that of a moment before.
+   * Requests one pixel, which the server sends even if unchanged, together with all changes. Each request is for another pixel, so that a
+   * late response is not taken for this one. An update in transit that draws the pixel is taken for it; the picture is then a moment old.
    */
   #askForAnswer(): void {
     this.#decoder.awaited = (this.#decoder.awaited + 1) % Math.min(this.frame.width, AWAITED_PIXELS);

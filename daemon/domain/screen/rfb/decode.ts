@@ -19,9 +19,9 @@ export type Hold = (bytes: number) => () => void;
 export interface Update {
   /** How many pixels it drew. */
   drawn: number;
-  /** Whether it drew the pixel that is waited for. */
+  /** Whether it drew the awaited pixel. */
   hasAwaited: boolean;
-  /** Whether the frame is another one, of which nothing was drawn yet. */
+  /** Whether the frame is a new one, without drawn pixels. */
   isNewFrame: boolean;
 }
 
@@ -32,7 +32,7 @@ export class Decoder {
   awaited = 0;
   readonly #hold: Hold;
   #letGo: () => void;
-  /** Null once the connection is over. */
+  /** Null after the end of the connection. */
   #frame: Frame | null;
   #pointer: { x: number; y: number } | null = null;
 
@@ -65,7 +65,7 @@ export class Decoder {
     this.#letGo();
   }
 
-  /** Resolves after the next update. Throws RfbError when there is none any more. */
+  /** Resolves after the next update. Throws RfbError if the stream has ended. */
   async next(): Promise<Update> {
     for (;;) {
       const type = await this.#reader.u8();
@@ -115,7 +115,7 @@ export class Decoder {
     this.#letGo();
     this.#letGo = () => {};
     const letGo = this.#hold(bytesOf(width, height));
-    // To make room, this very connection may have been closed.
+    // The eviction for this memory may have closed this very connection.
     if (!this.#frame) {
       letGo();
       throw new RfbError("the connection ended");

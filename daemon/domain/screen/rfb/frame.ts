@@ -20,7 +20,7 @@ export function bytesOf(width: number, height: number): number {
   return width * height * PIXEL_BYTES;
 }
 
-/** All black. Throws RfbError for a size that no screen may have. */
+/** A black frame. Throws RfbError for a size that no screen may have. */
 export function blankFrame(width: number, height: number): Frame {
   requireSize(width, height);
   return { width, height, pixels: new Uint8Array(bytesOf(width, height)) };
@@ -30,7 +30,7 @@ export function wholeOf({ width, height }: Frame): Rectangle {
   return { x: 0, y: 0, width, height };
 }
 
-/** Throws RfbError when it is not inside the frame. */
+/** Throws RfbError if the rectangle is not inside the frame. */
 export function requireInside({ width, height }: Frame, each: Rectangle): void {
   if (each.x + each.width > width || each.y + each.height > height) {
     throw new RfbError(

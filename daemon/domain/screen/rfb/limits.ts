@@ -3,21 +3,23 @@
  */
 import { Allowance } from "../../../host/guest-link/pace.ts";
 
-/** Most pixels of a side; four bytes each make 64 MiB at most. */
+/** Maximum pixels of a side; with four bytes each, a frame has at most 64 MiB. */
 export const MAX_SIDE = 4096;
-/** The desktop's name, and why the server refuses. */
+/** Length of the desktop's name, and of the server's reason for a refusal. */
 export const MAX_TEXT_BYTES = 4096;
-/** A clipboard: of a server it is read and dropped. */
+/** Length of a clipboard text: from a server, it is read and dropped. */
 export const MAX_CUT_TEXT_BYTES = 1024 * 1024;
 export const MAX_RECTANGLES = 20_000;
 export const MAX_SECURITY_TYPES = 32;
-/** To the server, and not on its way yet: the longest action has half of it. */
+/** Bytes not yet handed to the transport to the server: the longest action has half of it. */
 export const MAX_UNWRITTEN_BYTES = 16 * 1024;
-/** Messages, rectangles and rows in a second: a tenth or two of it, were they all empty. A moving screen of 1280x800 has a sixth. */
+/**
+ * Messages, rectangles and rows per second: if all were empty, they would take 10 to 20 % of it. A moving screen of 1280x800 has a sixth.
+ */
 const READS_PER_SECOND = 131_072;
 /** Burst of reads without waiting. */
 const READS_AT_ONCE = 4096;
-/** New sizes: each costs a frame of memory, which is zeroed. */
+/** Changes of size: each allocates a zeroed frame. */
 const SIZES_PER_SECOND = 2;
 const SIZES_AT_ONCE = 2;
 

@@ -67,7 +67,7 @@ export function takeNoClipboard(): Buffer {
   return message;
 }
 
-/** Incremental: only once something has changed. */
+/** `incremental`: the server responds only after a change. */
 export function updateRequest(incremental: boolean, { x, y, width, height }: Rectangle): Buffer {
   const message = Buffer.alloc(10);
   message.writeUInt8(3, 0);
@@ -87,7 +87,7 @@ export function keyEvent(keysym: number, isDown: boolean): Buffer {
   return message;
 }
 
-/** `buttons` are all that are down. */
+/** `buttons` are all buttons that are pressed. */
 export function pointerEvent(x: number, y: number, buttons: number): Buffer {
   const message = Buffer.alloc(6);
   message.writeUInt8(5, 0);

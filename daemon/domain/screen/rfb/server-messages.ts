@@ -20,7 +20,7 @@ async function dropColours(reader: ByteReader): Promise<void> {
 
 async function dropCutText(reader: ByteReader): Promise<void> {
   await reader.skip(3);
-  // Of the extended kind its length is negative.
+  // The extended kind has a negative length.
   const length = Math.abs((await reader.bytes(4)).readInt32BE());
   if (length > MAX_CUT_TEXT_BYTES) throw new RfbError(`a clipboard of ${length} bytes is too large`);
   await reader.skip(length);

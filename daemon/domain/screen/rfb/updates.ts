@@ -13,10 +13,10 @@ const PIXEL_BYTES = 4;
 const WHOLE_MS = 30_000;
 
 export interface RawUpdate {
-  /** The whole message, in its parts. */
+  /** The whole message, in parts. */
   parts: Buffer[];
   length: number;
-  /** Whether there is anything in it. */
+  /** Whether the message has no rectangles. */
   isEmpty: boolean;
   /** The size of the screen from then on, if changed; else null. */
   size: { width: number; height: number } | null;

@@ -25,7 +25,7 @@ export function headersOf({ parameters, headers }: OpenapiDocument["components"]
   return html`<section id="headers">${tableOf("All headers", ["Header", "In", "Type", "About"], rows)}</section>`;
 }
 
-/** A row for each code, in the order of their status. */
+/** One row per code, in order of status. */
 export function errorsOf(problems: OpenapiDocument["components"]["examples"]): Markup {
   const rows = Object.entries(problems)
     .sort(([, one], [, other]) => one.value.status - other.value.status)

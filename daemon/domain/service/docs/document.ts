@@ -1,4 +1,4 @@
-/** The parts of the OpenAPI document that the page of /docs is made from. */
+/** The parts of the OpenAPI document that the page of /docs uses. */
 
 export const JSON_TYPE = "application/json";
 export const PROBLEM_TYPE = "application/problem+json";
@@ -82,7 +82,7 @@ export interface OpenapiDocument {
   };
 }
 
-/** An operation with its method and path, and the names of its request's headers apart from its other parameters. */
+/** An operation with its method and path; the names of its request headers are separate from its other parameters. */
 export interface Placed extends Omit<DocumentedOperation, "parameters"> {
   parameters: Parameter[];
   /** Of the request. */

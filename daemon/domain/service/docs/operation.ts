@@ -49,7 +49,7 @@ export function exampleOf(text: string): Markup {
   return html`<div class="example"><button type="button" class="copy" hidden>copy</button><pre>${text}</pre></div>`;
 }
 
-/** A call as it is typed into a shell. */
+/** A call as a shell command. */
 function curlOf({ method, path, parameters, security, requestBody }: Placed): string {
   const told = (name: string) => String(parameters.find((each) => each.name === name)?.example ?? name);
   const query = parameters

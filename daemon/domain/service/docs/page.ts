@@ -153,7 +153,7 @@ function groupOf(title: string, items: readonly Markup[], kind = ""): Markup {
 `;
 }
 
-/** A line of the list, with the words that search compares: also those of its fields. */
+/** A line of the list, with its search words, which include the names of its fields. */
 function linkTo({ operationId, summary, method, path, tags, parameters, requestBody }: Placed): Markup {
   const body = Object.keys(requestBody?.content[JSON_TYPE]?.schema.properties ?? {});
   const words = [operationId, summary, method, path, ...tags, ...parameters.map(({ name }) => name), ...body];

@@ -90,7 +90,7 @@ const ABOUT =
 const ROW = /^\| \[(?<title>[^\]]+)\]\((?<name>[\w.-]+)\)\s*\| (?<about>.*?)\s*\|$/;
 
 interface Listed {
-  /** The heading that it is listed below. */
+  /** Heading of its section in the index. */
   group: string;
   title: string;
   name: string;

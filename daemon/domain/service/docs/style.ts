@@ -1,4 +1,4 @@
-/** How the page of /docs looks: light, dark and on paper, wide and narrow, with the reader's own fonts. */
+/** Style sheet of the page of /docs: light, dark and print, wide and narrow, with the reader's own fonts. */
 
 export const STYLE = `
 :root {

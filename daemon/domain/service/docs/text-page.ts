@@ -16,10 +16,10 @@ const POLICY = [
 
 export function textPage(name: string, markdown: string): DocsPage {
   const title = /^# (.+)$/m.exec(markdown)?.[1] ?? name;
-  // Words in angle brackets are places to fill in, never HTML.
+  // Words in angle brackets are placeholders, never HTML.
   const rendered = Bun.markdown
     .html(markdown, { headings: { ids: true }, noHtmlBlocks: true, noHtmlSpans: true })
-    // Ids of headings are rendered without the underscores that links to them have.
+    // Rendered ids of headings lack the underscores that links to them have.
     .replaceAll(/(?<= href="[\w.-]*#)[\w-]+(?=")/g, (id) => id.replaceAll("_", ""));
   const groups = [...Map.groupBy(listedPages(), ({ group }) => group)];
   const page = html`<!doctype html>

@@ -117,7 +117,7 @@ async function rootRules(
     try {
       const asked = { dockerfile: from.dockerfile, args: build_args ?? {} };
       const image = await aside.run(readImage, asked, { owner: ownerOf(orgId) });
-      // A template of packages: nothing is fetched for it.
+      // A template made of packages: no image is fetched for it.
       const base = image.name === null ? null : templates.get(image.name, null);
       if (base !== null && base.record.source === undefined) return broken;
       reference = image.from;

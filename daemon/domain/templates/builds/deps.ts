@@ -16,15 +16,15 @@ export interface BuildsDeps {
   log: Log;
   paths: Paths;
   templates: Templates;
-  /** Templates that an organization may have. */
+  /** Maximum templates of an organization. */
   most: number;
-  /** Time of one build, from its start on. */
+  /** Timeout of one build, from its start. */
   buildLimitSeconds: number;
   /** Within a transaction: checks that the organization's plan has this much memory left. Throws quota_exceeded. */
   requireMemory(queries: Queries, orgId: OrgId, memoryMib: number): void;
   /** Caps for their disk usage, in MiB. */
   capsOf(orgId: OrgId): Caps;
-  /** Registries that images may come from, by host and port; `*` is any. */
+  /** Registries from which images are accepted, by host and port; `*` is any. */
   registries: readonly string[];
   egressRules(allowlist: readonly string[] | undefined): RuleBreak[];
   /**
@@ -33,7 +33,7 @@ export interface BuildsDeps {
    */
   carryOut(order: BuildOrder, said: (message: BuildSaid) => void, signal: AbortSignal): Promise<void>;
   meter: Pick<Meter, "count">;
-  /** A build has ended: for the record. */
+  /** Called when a build has ended, for the audit record. */
   onEnded(orgId: OrgId, outcome: "success" | "error", details: Record<string, unknown>): void;
   /** The build has made the organization's templates exceed the soft cap. */
   onSoftExceeded(orgId: OrgId, facts: { used: number; cap: number }): void;

@@ -55,7 +55,7 @@ export function makeOrgTemplates(deps: BuildsDeps) {
     operations,
     /** Marks builds that an earlier daemon did not finish as failed. */
     recover: () => builds.recover(),
-    /** The organization ends, and all of this with it. */
+    /** Removes all templates and builds of an organization that ends. */
     forgetOrg: async (orgId: OrgId) => {
       await builds.forgetOrg(orgId);
       for (const own of [paths.templates_of(orgId), paths.kept_roots_of(orgId)])

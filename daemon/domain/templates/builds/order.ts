@@ -10,7 +10,7 @@ export interface BuildOrder {
   template_id: string;
   /** Text of a recipe, or its parsed fields; null: the recipe shipped with roomd. */
   recipe: string | Record<string, unknown> | null;
-  /** In place of the recipe's root. */
+  /** Replaces the recipe's root. */
   dockerfile: string | null;
   /** A tar of its build context, in base64. */
   context: string | null;
@@ -18,11 +18,11 @@ export interface BuildOrder {
   /** In base64. */
   secrets: Record<string, string>;
   registry_auth: string | null;
-  /** Whether nothing of earlier builds is taken. */
+  /** Whether results of earlier builds are ignored. */
   anew: boolean;
 }
 
-/** The last one is `ready` or `failed`. */
+/** The last message is `ready` or `failed`. */
 export type BuildSaid =
   | { stage: BuildStage }
   | { line: string }

@@ -45,7 +45,7 @@ interface Live {
   /** Monotonic start time; null while it waits. */
   sinceMs: number | null;
   lines: number;
-  /** Given when it is to end before it is done, with why. */
+  /** Aborted to end the build early; the reason is the cause. */
   over: AbortController;
   ended: PromiseWithResolvers<void>;
 }
@@ -212,7 +212,7 @@ export class Builds {
     if (before <= cap && used > cap) onSoftExceeded(orgId, { used, cap });
   }
 
-  /** In the order in which it is called. */
+  /** Calls take effect in order. */
   async #tell(live: Live, message: Extract<BuildSaid, { stage: unknown } | { line: unknown }>): Promise<void> {
     const { build_id } = live.row;
     if ("line" in message && live.lines++ > MAX_LINES) return;
@@ -290,7 +290,7 @@ const tookTooLong = (seconds: number) =>
     "Split the build, or use an image with more preinstalled; the host's operator can raise limits.template_build.",
   );
 
-/** A build's error as its record has it. Inner text never leaves. */
+/** A build's error for its record. Internal messages are never included. */
 export function failureOf(error: unknown): BuildFailure {
   if (!(error instanceof ServiceError)) {
     return { ...failure("The template could not be built on this host.", BROKEN.hint), code: "internal" };

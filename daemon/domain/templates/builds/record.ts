@@ -21,7 +21,7 @@ export function requireWhole({ caller }: KeyCall): void {
   });
 }
 
-/** Throws insufficient_scope, template_build_not_found, also for one of another organization. */
+/** Throws insufficient_scope, and template_build_not_found, also for a build of another organization. */
 export function findBuild(queries: Queries, call: KeyCall, params: Record<string, string>): BuildRow {
   requireWhole(call);
   const { caller } = call;

@@ -65,7 +65,7 @@ export function makeBuildStream({ database }: BuildsDeps, builds: Builds): Bound
         leave();
         unfollow();
       };
-      // A body that is never read has to end as well.
+      // Ends the stream even if the client never reads its body.
       signal.addEventListener("abort", over, { once: true });
       const told = untold(events(row, known ?? after ?? -1, follow, signal), () => gone.abort());
       return { outcome: "ok", events: { events: told, cancel: () => gone.abort() } };

@@ -13,7 +13,7 @@ import { type Beside, type Facts, IGNORE } from "./context.ts";
 /** Unpacked. */
 const MAX_BYTES = 128 * 1024 * 1024;
 const MAX_ENTRIES = 20_000;
-/** More than Linux takes in one. */
+/** More than Linux accepts in one call. */
 const MAX_PATH_CHARACTERS = 4096;
 const GZIP = [0x1f, 0x8b];
 
@@ -38,7 +38,7 @@ export async function archiveBeside(bytes: Uint8Array): Promise<Beside> {
     if (all.size > MAX_ENTRIES) throw invalidRecipe([`context: it has more than ${MAX_ENTRIES} files`]);
   };
   await eachEntry(bytes, (header, content) => {
-    // Above the top is the top, as for programs that unpack.
+    // The parent of the root is the root, as for programs that unpack archives.
     const path = posix.resolve("/", header.name).slice(1);
     if (path === "") return;
     if (path.length > MAX_PATH_CHARACTERS)
@@ -69,7 +69,7 @@ export async function archiveBeside(bytes: Uint8Array): Promise<Beside> {
       const glob = new Bun.Glob(pattern);
       return [...all.keys()].filter((path) => path !== "" && glob.match(path)).sort();
     },
-    // No link in it is followed.
+    // Links in the archive are not followed.
     holds: () => true,
     reading: (work) =>
       work((path) => {

@@ -57,7 +57,7 @@ interface Entry {
 }
 
 export interface Look {
-  /** Names, or numbers; of the guest. */
+  /** Names or numbers, valid in the guest. */
   owner: { user: string; group: string } | null;
   mode: number | null;
 }
@@ -68,7 +68,7 @@ export class Context {
   readonly #ignores: (path: string) => boolean;
   #files: number;
 
-  /** `files` is how many they have come by. */
+  /** `files` is the number of files counted before. */
   constructor(beside: Beside, files = 0) {
     const ignore = dockerignore({ ignorecase: false }).add(beside.ignored);
     this.#beside = beside;

@@ -34,7 +34,7 @@ function besideOf(root: string): Beside {
     linkOf: (path) => readlinkSync(at(path)),
     matches: (pattern) => [...new Bun.Glob(pattern).scanSync({ cwd: root, dot: true, onlyFiles: false })].sort(),
     holds: (path) => {
-      // A directory on the way may be a link to elsewhere.
+      // A directory on the path may be a link out of the root.
       const parent = path === "" ? root : realpathSync(join(root, path, ".."));
       return parent === root || parent.startsWith(`${root}/`);
     },

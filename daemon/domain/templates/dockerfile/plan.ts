@@ -23,7 +23,7 @@ export interface CopyStep {
   title: string;
   /** Patterns, beneath the context. */
   sources: string[];
-  /** Absolute; with a slash at its end a directory. */
+  /** Absolute; a trailing slash denotes a directory. */
   to: string;
   /** `user`, or `user:group`. */
   chown: string | null;
@@ -45,7 +45,7 @@ interface State {
   cmd: string[];
 }
 
-/** Throws validation_failed with every line that cannot be carried out. */
+/** Throws validation_failed with every unsupported line. */
 export function planDockerfile(
   file: Dockerfile,
   { defaults, entrypoint }: BaseImage,

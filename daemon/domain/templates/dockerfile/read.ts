@@ -30,13 +30,13 @@ export interface Instruction {
 export interface Dockerfile {
   /** As a recipe's `from`. */
   from: string;
-  /** The image of FROM if that is a name alone, which may be a template's. */
+  /** The image of FROM if it is only a name, which may be a template's; else null. */
   name: string | null;
   instructions: Instruction[];
   escaper: string;
   /** Of all its variables. */
   expansion: Expansion;
-  /** Given to the build, for ARG. */
+  /** Build arguments, for ARG. */
   args: Variables;
   /** ARG before FROM: applies again if another ARG names it. */
   before: Variables;
@@ -48,7 +48,7 @@ const KNOWN = ["RUN", "COPY", "ENV", "ARG", "WORKDIR", "USER", "CMD", "ENTRYPOIN
 const FLAGS: Readonly<Record<string, readonly string[]>> = { COPY: ["chown", "chmod", "link"] };
 const OF_ARCHIVES = /\.(tar|tgz|tbz2?|txz|tar\.(gz|bz2|xz|zst))$/i;
 
-/** Throws validation_failed with every line that is not understood. */
+/** Throws validation_failed with every unsupported line. */
 export function readDockerfile(text: string, args: Variables = {}): Dockerfile {
   if (text.length > MAX_DOCKERFILE_BYTES) throw refused([`it has more than ${MAX_DOCKERFILE_BYTES} characters`]);
   if (text.split("\n").length > MAX_LINES) throw refused([`it has more than ${MAX_LINES} lines`]);

@@ -9,7 +9,7 @@ export type Variables = Readonly<Record<string, string>>;
 export const variableOf = (variables: Variables, name: string): string | undefined =>
   Object.hasOwn(variables, name) ? variables[name] : undefined;
 
-/** A variable that holds itself twice, again and again, is of any length. */
+/** A variable that repeatedly contains itself twice grows without limit. */
 const MAX_CHARACTERS = 65_536;
 
 /** Nesting limit of variables that stand for other unset variables: each level scans for its end from its own start. */
@@ -21,7 +21,7 @@ export class Unreadable extends Error {}
 /** Limit for the values of all variables of one Dockerfile together: one of 60,000 characters may occur in it 60,000 times. */
 const MAX_EXPANDED_CHARACTERS = 1024 * 1024;
 
-/** How many characters a Dockerfile's variables have stood for so far. */
+/** Budget for the expanded variables of a Dockerfile. */
 export class Expansion {
   #left = MAX_EXPANDED_CHARACTERS;
 
@@ -37,14 +37,14 @@ export class Expansion {
 export interface Reading {
   variables: Variables;
   expansion: Expansion;
-  /** The character that takes a meaning away. */
+  /** The escape character. */
   escaper?: string;
 }
 
-/** Its words, without quotes and with variables in their places. */
+/** Splits a text into words, without quotes and with variables expanded. */
 export const wordsOf = (text: string, reading: Reading): string[] => read(text, reading, /\s/);
 
-/** All of it as one word. */
+/** The whole text as one word. */
 export const wordOf = (text: string, reading: Reading): string => read(text, reading, null).join("");
 
 function read(text: string, reading: Reading, between: RegExp | null, level = 0): string[] {

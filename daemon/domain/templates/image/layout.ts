@@ -12,12 +12,12 @@ import type { ImageDefaults } from "../../../../shared/agent-protocol/messages.t
 import { parseJson as parseBounded } from "../../../core/json.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 
-/** That of an index, a manifest or a configuration; registries refuse larger ones. */
+/** Maximum size of an index, a manifest or a configuration; registries refuse larger ones. */
 export const MAX_JSON_BYTES = 4 * 1024 * 1024;
 /** The number of layers that overlay file systems can stack, so that images have no more. */
 const MAX_LAYERS = 127;
 const MAX_ENV = 1024;
-/** The name of the image in the layouts that we make. */
+/** Name of the image in layouts made by the daemon. */
 export const IMAGE_NAME = "image";
 export const INDEX_FILE = "index.json";
 
@@ -57,7 +57,7 @@ export type ImageManifest = Static<typeof manifest>;
 export interface ImageFacts {
   manifest_digest: string;
   config_digest: string;
-  /** Of all layers, as they are stored. */
+  /** Total size of all layers as stored. */
   layer_bytes: number;
   defaults: ImageDefaults;
   /** The start of `start`; the rest of that are arguments, which may be replaced. */
@@ -73,14 +73,14 @@ export function readIndexOrManifest(json: string): ImageIndex | ImageManifest {
   return Value.Check(index, value) ? value : checked(manifest, value, "manifest");
 }
 
-/** The one for our processors. Throws image_not_found. */
+/** Digest of the manifest for this platform. Throws image_not_found. */
 export function platformManifest({ manifests }: ImageIndex): string {
   const found = manifests.find(({ platform }) => platform?.os === "linux" && platform.architecture === "amd64");
   if (found) return found.digest;
   throw new ServiceError("image_not_found", { detail: "The image is not available for linux/amd64." });
 }
 
-/** Throws image_too_large when its layers have more than `mostBytes`, as they are stored. */
+/** Total size of the layers as stored. Throws image_too_large above `mostBytes`. */
 export function layerBytes({ layers }: ImageManifest, mostBytes: number): number {
   const bytes = layers.reduce((sum, { size }) => sum + size, 0);
   if (bytes <= mostBytes) return bytes;
@@ -97,7 +97,7 @@ export interface ImageFiles {
   about: Static<typeof config>;
 }
 
-/** The files of the image in a layout that we made; each layer has its name. Throws image_invalid. */
+/** Files of the image in a layout made by the daemon; each layer has its name. Throws image_invalid. */
 export async function readFiles(directory: string): Promise<ImageFiles> {
   const read = async (path: string) => await readBounded(join(directory, path));
   const { manifests } = checked(index, parseJson(await read(INDEX_FILE), "index"), "index");
@@ -113,7 +113,7 @@ export async function readFiles(directory: string): Promise<ImageFiles> {
   return { named, image, about };
 }
 
-/** Reads the image in a layout that we made. Throws image_invalid or image_too_large. */
+/** Reads the image in a layout made by the daemon. Throws image_invalid or image_too_large. */
 export async function readLayout(directory: string, mostBytes: number): Promise<ImageFacts> {
   const { named, image, about } = await readFiles(directory);
   const bytes = layerBytes(image, mostBytes);

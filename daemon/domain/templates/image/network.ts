@@ -17,9 +17,9 @@ const OTHER_PORT = 3129;
 const MAX_REFUSED = 16;
 
 export interface FetchNetwork extends AsyncDisposable {
-  /** The same program, in that network. */
+  /** Command that runs the same program in the network. */
   within(argv: readonly string[]): string[];
-  /** HOST:PORT that it was led to and not let. */
+  /** HOST:PORT of refused connections. */
   refused: ReadonlySet<string>;
 }
 

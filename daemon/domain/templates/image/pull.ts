@@ -28,7 +28,7 @@ import { type LocalImage, localImage, repositoryOf } from "./reference.ts";
 
 /** As the layers are stored. */
 const MAX_BYTES = 8 * 1024 ** 3;
-/** Of a layout that is given. */
+/** Maximum entries of a local layout. */
 const MAX_ENTRIES = 10_000;
 const ASK_DEADLINE_MS = 60_000;
 const COPY_DEADLINE_MS = 60 * 60_000;
@@ -39,7 +39,7 @@ const SLACK_BYTES = 16 * 1024 ** 2;
 export interface PulledImage extends ImageFacts {
   /** Null if the image was not from a registry, or not multi-platform. */
   index_digest: string | null;
-  /** Null: it was known, and was not fetched. */
+  /** Null: the image was known, and was not fetched. */
   layout: string | null;
 }
 
@@ -48,7 +48,7 @@ export interface PullDeps {
   /** User of skopeo; null: the daemon's own. */
   user: Identity | null;
   auth: string | undefined;
-  /** In which it is fetched; null: this host's. */
+  /** Network for fetching; null: this host's. */
   network: FetchNetwork | null;
   /** Throws disk_full if there is no room for this many bytes. */
   requireSpace(bytes: number): void;
@@ -86,7 +86,7 @@ export async function pullImage(
     const tell = (line: string) => {
       if (line.startsWith("Copying")) onProgress(`${line.charAt(0).toLowerCase()}${line.slice(1)}`);
     };
-    // It writes a layer before it compares its size.
+    // skopeo writes a layer before it compares its size.
     const tooLong = new AbortController();
     const stop = repeat(LOOK_MS, async () => {
       if ((await bytesIn(own)) <= mostBytes + SLACK_BYTES) return;
@@ -100,7 +100,7 @@ export async function pullImage(
       stop();
     }
   };
-  /** Out of skopeo's hands, and then read. */
+  /** Moves the layout out of skopeo's directory, and reads it. */
   const taken = async () => {
     const layout = join(directory, "layout");
     await rename(join(own, "layout"), layout);
@@ -115,11 +115,11 @@ export async function pullImage(
     const at = join(own, "given");
     await copyIn(local, at, requireSpace);
     await ownTree(at, user?.uid ?? 0);
-    // The given image and the copy share the directory.
+    // The given image and its copy share the directory, hence the higher limit.
     await copy(`${local.transport}:${at}${local.name}`, MAX_BYTES, 3 * MAX_BYTES, true);
     return { ...(await taken()), index_digest: null };
   }
-  // As it is stored, to the byte: its digest names it.
+  // Unmodified bytes, as stored: the digest is computed over them.
   const inspect = async (from: string) =>
     await runProgram(online(skopeoArgv(MAX_JSON_BYTES, ["inspect", "--raw", from])), ASK_DEADLINE_MS).catch(
       refuse(network),
@@ -138,7 +138,7 @@ export async function pullImage(
   // The registry has just granted access to the manifest: the requester may have the image.
   const facts = await known(manifest_digest);
   if (facts !== null) return { ...facts, index_digest, layout: null };
-  // As they are stored, and packed for the guest that unpacks them.
+  // Space for the layers as stored, and again packed for the guest that unpacks them.
   const bytes = layerBytes(image, MAX_BYTES);
   requireSpace(2 * bytes);
   // Limits each part to its declared size.

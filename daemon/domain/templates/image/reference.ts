@@ -15,13 +15,13 @@ export interface LocalImage {
   name: string;
 }
 
-/** Null for one in a registry. */
+/** A local image; null for a reference to a registry. */
 export function localImage(reference: string): LocalImage | null {
   const { transport = "", path = "", name = "" } = LOCAL.exec(reference)?.groups ?? {};
   return transport !== "" && isAbsolute(path) ? { transport, path, name } : null;
 }
 
-/** The repository of one in a registry, without tag and digest. */
+/** Repository of a reference to a registry, without tag and digest. */
 export function repositoryOf(reference: string): string {
   const [named = ""] = reference.split("@", 1);
   const colon = named.lastIndexOf(":");

@@ -97,7 +97,7 @@ async function fetchImage(step: RootStep, puller: string, known: PullDeps["known
   return await pullImage(pulling, reference, directory, onProgress);
 }
 
-/** The steps on the image, and the defaults of commands after them. */
+/** The steps that run on the image, and the defaults of later commands. */
 export function plannedOf(
   { recipe, dockerfile }: Pick<RootStep, "recipe" | "dockerfile">,
   image: BaseImage,
@@ -124,7 +124,7 @@ async function prepare({ deps, recipe, directory, builder, dockerfile, own, onPr
   const about = {
     agent: await hashOf(deps.programs.agent),
     runtime: basename(runtime),
-    // Made again, it may have another one, and modules that go with it.
+    // A rebuilt template may have another kernel, with other modules.
     kernel: await hashOf(join(directory, FILE_NAMES.kernel)),
     disk_mib: recipe.disk_mib,
     own: await Promise.all(texts),
@@ -134,7 +134,7 @@ async function prepare({ deps, recipe, directory, builder, dockerfile, own, onPr
   return { runtime, about };
 }
 
-/** Puts the root there that was kept after the most steps, and returns after how many; null: none is. */
+/** Takes the cached root with the most steps applied, and returns its index in `keys`; null if no root is cached. */
 async function takeLongest(
   cache: RootCache,
   keys: readonly string[],

@@ -21,16 +21,16 @@ const FS_UUID = "726f6f6d-6400-4000-8000-726f6f740001";
 /** Prefix of unpacker-init's messages. */
 const SAYS = "ROOMD-UNPACK ";
 const PACK_DEADLINE_MS = 30 * 60_000;
-/** A host without KVM unpacks some 10 MB a second. */
+/** A host without KVM unpacks about 10 MB a second. */
 const UNPACK_DEADLINE_MS = 60 * 60_000;
 const MEMORY_MIB = 1024;
 const MIB = 1024 ** 2;
-/** The file system's own, and a share of it. */
+/** Overhead of the file system: a constant, and a share of the content. */
 const SPARE_MIB = 64;
 const SPARE_SHARE = 1.1;
 
 export interface Unpacking {
-  /** The image's layout, which goes with it. */
+  /** The image's layout, which is consumed. */
   layout: string;
   /** Made by packaging/guest-image/runtime. */
   runtime: string;
@@ -59,7 +59,7 @@ export async function unpackImage(
   await mkdir(tree, { mode: 0o700 });
   await writePlainManifest(await readFiles(layout), join(tree, "zstd"));
   await rename(layout, join(tree, "layout"));
-  // Links to the same files, since they are many.
+  // Hard links, since there are many files.
   await runProgram(["cp", "--archive", "--link", join(runtime, "runtime"), join(tree, "runtime")], PACK_DEADLINE_MS);
   for (const [name, file] of Object.entries(beside)) await copyFile(file, join(tree, "runtime", name));
   await writeFile(join(tree, "uuid"), `${FS_UUID}\n`);
@@ -84,7 +84,7 @@ export async function unpackImage(
   for (const file of [input, initramfs]) await rm(file);
 }
 
-/** Resolves when it has done its work. */
+/** Resolves when the guest has finished. */
 async function follow(machine: Machine, onProgress: (line: string) => void): Promise<void> {
   const done = Promise.withResolvers<void>();
   let finished = false;
@@ -96,7 +96,7 @@ async function follow(machine: Machine, onProgress: (line: string) => void): Pro
       return;
     }
     const step = text.slice(SAYS.length);
-    // The last word is the one: names in an image may look like the first.
+    // The last message decides: file names in an image may imitate an earlier one.
     finished = step.startsWith("finished");
     if (!finished && step !== "failed") onProgress(step);
   };

@@ -94,7 +94,7 @@ export class Addresses {
       if (before && before.verified_at !== null && before.email !== email) {
         post(queries, { kind: "moved", to: before.email, user_id: null, link_id: null });
       }
-      // Ways in that went to the address before.
+      // Links sent to the previous address become invalid.
       dropLinks(queries, "user", user_id);
       record(queries, "user.address_verified", session, session.org_id, asked, { user_id });
     });

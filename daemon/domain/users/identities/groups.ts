@@ -17,10 +17,10 @@ import { getMembership } from "../store.ts";
 const ROLES = ["admin", "member", "viewer"] as const;
 export type GivenRole = (typeof ROLES)[number];
 
-/** Of each group the role that it gives. */
+/** Role given by each group. */
 export type GroupRoles = ReadonlyMap<string, GivenRole>;
 
-/** `text`: `group=role`, separated by commas. Throws ConfigError. */
+/** Parses `group=role` pairs, separated by commas. Throws ConfigError. */
 export function readGroupRoles(text: string): GroupRoles {
   const roles = new Map<string, GivenRole>();
   for (const part of text
@@ -39,7 +39,7 @@ export function readGroupRoles(text: string): GroupRoles {
   return roles;
 }
 
-/** The most that the groups give; null: none of them gives any. */
+/** The highest role that the groups give; null if they give none. */
 export function roleOf(roles: GroupRoles, groups: readonly string[]): GivenRole | null {
   const given = groups.flatMap((group) => roles.get(group) ?? []);
   return ROLES.find((role) => given.includes(role)) ?? null;

@@ -54,7 +54,7 @@ interface IdentityDeps {
   /** Null if it is not configured. */
   upstream: OidcClient | null;
   url(): string;
-  /** The name at which passkeys are good. */
+  /** Name at which passkeys are valid. */
   rpId(): string | null;
   /** Whether strangers can create accounts here: then an address may be claimed by a user that does not own it. */
   isOpen: boolean;

@@ -193,7 +193,7 @@ export class OidcClient {
   }
 }
 
-/** Some issuers name one group as a text. */
+/** Some issuers send a single group as a string. */
 function textsIn(claim: unknown): string[] | null {
   if (claim === undefined) return null;
   const all: unknown[] = Array.isArray(claim) ? claim : [claim];

@@ -23,7 +23,7 @@ const hashOf = ({ issuer, subject }: Subject): string =>
 /** A member that joined without an external account is identified by the address. */
 export const byAddress = (email: string): Subject => ({ issuer: "mailto", subject: email });
 
-/** Within a transaction: of all that the person has linked, or of one. */
+/** Within a transaction: notes the departure for all identities that the person has linked, or for one. */
 export function noteDeparted(queries: Queries, orgId: OrgId, userId: UserId, which?: Subject): void {
   for (const each of which ? [which] : listIdentities(queries, userId)) {
     const row = { subject_sha256: hashOf(each), org_id: orgId, departed_at: now() };

@@ -1,4 +1,4 @@
-/** Condition under which the access of a maker (orgs/made.ts) is over, for persons and for lines of keys. */
+/** SQL condition that a maker (orgs/made.ts) has lost access, for persons and for lines of keys. */
 import { sql } from "drizzle-orm";
 import { ROLES, type Role } from "../../../../shared/api/people/members.ts";
 import type { Queries } from "../../../db/client.ts";
@@ -14,7 +14,7 @@ export const isOver: IsOver = ({ org_id, type, id }, rule) => sql`CASE ${type}
 
 const rolesWith = ({ scope }: MakerRule): Role[] => ROLES.filter((role) => givenBy(role).includes(scope));
 
-/** Whether the maker could still make the thing. */
+/** Whether the maker still has the right to make the resource. */
 export function isMakerGood(queries: Queries, maker: Maker, rule: MakerRule): boolean {
   const [found] = queries.all<{ over: number }>(sql`SELECT ${isOver(maker, rule)} AS over`);
   return found?.over === 0;

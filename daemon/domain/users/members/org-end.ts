@@ -33,9 +33,9 @@ export interface OrgEndDeps {
   rooms: {
     /** Number of its rooms that are not destroyed. */
     left(queries: Queries, orgId: OrgId): number;
-    /** Whether another host has some still. */
+    /** Whether another host still has rooms of the organization. */
     leftElsewhere(queries: Queries, orgId: OrgId): boolean;
-    /** Organizations that another host found to have ended, and that have some here. */
+    /** Organizations that another host found to have ended, and that still have rooms on this host. */
     leftBehind(queries: Queries): OrgId[];
     /** Ends them all, and erases their drives. Rejects if one could not be ended. */
     endAll(orgId: OrgId): Promise<void>;
@@ -80,7 +80,10 @@ interface StartedOrgEnd {
   members_removed: number;
 }
 
-/** The first commit. `but` sees how far it is. Throws org_not_found; rejects as `require` throws. */
+/**
+ * First commit of an organization's end. `but` is a user that remains a member, to follow its progress. Throws org_not_found, and the
+ * errors of `require`.
+ */
 export function beginOrgEnd<T>(
   changes: OrgChanges,
   orgId: OrgId,

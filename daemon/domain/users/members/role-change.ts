@@ -10,7 +10,7 @@ interface RoleChange {
   org_id: OrgId;
   user_id: UserId;
   role: Role;
-  /** Whether it may be, in the transaction that does it. Throws. */
+  /** Throws if the change is not permitted. Called in its transaction. */
   require(queries: Queries): void;
   /** The member's previous role; called after `require`. */
   before(): Role;
@@ -32,7 +32,7 @@ export function changeRole<T>(
   );
 }
 
-/** For the record of the end of a membership or role. */
+/** Details for the audit record of the end of a membership or role. */
 export const endedBy = ({ keys, made }: EndedAccess) => ({
   ...(keys.length === 0 ? {} : { key_ids: keys.map(({ key_id }) => key_id) }),
   ...detailsOf(made),

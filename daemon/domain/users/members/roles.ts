@@ -7,7 +7,7 @@ import { ServiceError } from "../../../core/service-error.ts";
 import type { Queries } from "../../../db/client.ts";
 import { getMembership } from "../store.ts";
 
-/** With these one sees to the whole organization, or to the keys of others. */
+/** Scopes to manage the whole organization, or keys of others. */
 const OF_KEEPERS: readonly Scope[] = ["org:admin", "keys:write"];
 const OF_MEMBERS = SCOPES.filter((scope) => !OF_KEEPERS.includes(scope));
 
@@ -17,7 +17,7 @@ export function givenBy(role: Role): readonly Scope[] {
   return role === "member" ? OF_MEMBERS : SCOPES;
 }
 
-/** As it is in this transaction, whatever it was when the call came. Throws insufficient_scope. */
+/** Checks the role in this transaction: it may have changed since the call arrived. Throws insufficient_scope. */
 export function requireKeeper(queries: Queries, { org_id, key_id }: Pick<Caller, "org_id" | "key_id">): Role {
   const role = getMembership(queries, org_id, key_id as string as UserId)?.role;
   if (role === "owner" || role === "admin") return role;
@@ -27,7 +27,7 @@ export function requireKeeper(queries: Queries, { org_id, key_id }: Pick<Caller,
   });
 }
 
-/** As it is in this transaction. Throws insufficient_scope. */
+/** Checks the role in this transaction. Throws insufficient_scope. */
 export function requireOwner(queries: Queries, { org_id, key_id }: Pick<Caller, "org_id" | "key_id">): void {
   if (getMembership(queries, org_id, key_id as string as UserId)?.role === "owner") return;
   throw new ServiceError("insufficient_scope", {

@@ -21,9 +21,9 @@ import { hashOf, makeSecret } from "./secrets.ts";
 
 const IDLE_SECONDS = 14 * 86_400;
 const LONGEST_SECONDS = 90 * 86_400;
-/** When a session was last seen is written no oftener. */
+/** Minimum interval between writes of a session's last use. */
 const SEEN_SECONDS = 3600;
-/** Of one user; the oldest end. */
+/** Limit per user; above it the oldest end. */
 const MAX_SESSIONS = 100;
 
 /** Source of a person's request. */
@@ -32,7 +32,7 @@ export interface From {
   user_agent: string | null;
 }
 
-/** `secret` is the only copy there will ever be. */
+/** `secret` is the only copy. */
 export function addSession(
   queries: Queries,
   userId: UserId,
@@ -81,14 +81,14 @@ export function requireProof(queries: Queries, sessionId: SessionId): void {
 const isGood = (row: SessionOf, expires_at = expiryOf(row), moment = now()): boolean =>
   row.ended_at === null && row.disabled_at === null && row.role !== null && expires_at > moment;
 
-/** The session as it is in this transaction. Throws session_ended. */
+/** The current session in this transaction. Throws session_ended. */
 export function requireSession(queries: Queries, sessionId: SessionId): SessionOf {
   const row = getSession(queries, sessionId);
   if (!row || !isGood(row)) throw new ServiceError("session_ended");
   return row;
 }
 
-/** Recognises a person by a session's secret. Throws session_ended. */
+/** Authenticates a person by a session's secret. Throws session_ended. */
 export type Recognise = (secret: string) => Caller;
 
 /** `onSeen` is called for a session that was not seen for some time, until that is written. */
@@ -113,7 +113,7 @@ export function makeRecognise(
 interface Facts {
   caller: Caller;
   expires_at: string;
-  /** Until when it need not be written that it was seen. */
+  /** End of the time in which its last use need not be written again. */
   fresh_until: string;
 }
 

@@ -20,7 +20,7 @@ export interface Given {
 
 export class Challenges {
   readonly #key = randomBytes(32);
-  /** When each was answered, the oldest first. */
+  /** Time at which each challenge was answered, the oldest first. */
   readonly #answered = new Map<string, number>();
 
   make(given: Given): string {

@@ -19,7 +19,7 @@ const SECONDS: Record<LinkRow["kind"], number> = {
   signup: 3 * DAY_SECONDS,
   email: DAY_SECONDS,
 };
-/** The pages that they lead to. */
+/** Pages to which links lead. */
 const PAGES: Record<Exclude<LinkRow["kind"], "invitation">, string> = {
   setup: "/setup",
   user: "/setup",
@@ -35,7 +35,7 @@ type NewLink = Pick<LinkRow, "kind"> &
     isVoid?: boolean;
   };
 
-/** `token` is the only copy there will ever be. */
+/** `token` is the only copy. */
 export function addLink(
   queries: Queries,
   { kind, maker, isVoid = false, ...about }: NewLink,

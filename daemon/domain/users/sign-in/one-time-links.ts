@@ -62,7 +62,7 @@ export class OneTimeLinks {
     return user ?? { user_id: newId("usr"), email: "", name: "" };
   }
 
-  /** The first owner comes in. Throws link_not_found, validation_failed, rate_limited. */
+  /** Creates the first owner. Throws link_not_found, validation_failed, rate_limited. */
   async setup(token: string, person: NewPerson, asked: RequestSource): Promise<SignedIn> {
     const { newcomers } = this.#deps;
     this.look(token, ["setup"]);
@@ -173,7 +173,7 @@ function requireInvited({ email }: LinkRow, address: string): void {
   });
 }
 
-/** Takes an invitation within a transaction. Throws link_not_found, already_exists, quota_exceeded. */
+/** Accepts an invitation within a transaction. Throws link_not_found, already_exists, quota_exceeded. */
 function take(
   queries: Queries,
   { link_id, org_id, role }: LinkRow,

@@ -30,7 +30,7 @@ export function dropPasskeys(queries: Queries, userId: UserId): void {
   queries.delete(passkeys).where(eq(passkeys.user_id, userId)).run();
 }
 
-/** By the names that they are good at. */
+/** Counts by the name at which they are valid. */
 export function countPasskeys(queries: Queries): { rp_id: string; passkeys: number }[] {
   return queries
     .select({ rp_id: passkeys.rp_id, passkeys: count() })

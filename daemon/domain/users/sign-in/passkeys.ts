@@ -115,7 +115,7 @@ export class Passkeys {
     });
   }
 
-  /** The session goes by the secret that is returned from then on. Throws sign_in_failed, session_ended, rate_limited. */
+  /** Replaces the session's secret with the returned one. Throws sign_in_failed, session_ended, rate_limited. */
   async prove(sessionId: SessionId, text: string, asked: RequestSource): Promise<string> {
     const use = await this.#verify(text, proofOf(sessionId));
     return await this.#database.commit((queries) => {
@@ -207,7 +207,7 @@ export class Passkeys {
     return { passkey_id, credential_id, counter: used.counter, is_synced: used.is_synced };
   }
 
-  /** Writes that it was used, as it is in this transaction. Throws sign_in_failed. */
+  /** Records the use, after a check of the passkey's current row in this transaction. Throws sign_in_failed. */
   #used(queries: Queries, { credential_id, passkey_id, counter, is_synced }: Use): UserRow {
     const row = passkeyByCredential(queries, credential_id);
     const user = row && getUser(queries, row.user_id);
@@ -248,7 +248,7 @@ export class Passkeys {
   }
 }
 
-/** The name that passkeys are good at, and how many were made at others. */
+/** Name at which passkeys are valid, and the number of passkeys made for others. */
 export function findPasskeys(queries: Queries, url: string) {
   const rp_id = placeOf(url)?.rp_id ?? null;
   return { rp_id, elsewhere: countPasskeys(queries).filter((each) => each.rp_id !== rp_id) };

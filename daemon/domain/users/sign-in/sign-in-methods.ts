@@ -12,7 +12,7 @@ export interface AcceptedMethods {
   issuer: URL | null;
 }
 
-/** Within the transaction that takes one away. Throws last_way_in. */
+/** Within the transaction that removes a sign-in method. Throws last_way_in. */
 export function requireWayLeft(queries: Queries, userId: UserId, { rp_id, issuer }: AcceptedMethods): void {
   const hasPassword = (getUser(queries, userId)?.password_hash ?? null) !== null;
   const hasPasskey = listPasskeys(queries, userId).some((each) => each.rp_id === rp_id);

@@ -14,7 +14,7 @@ import type { UserRow } from "../table.ts";
 import { type Count, LoginThrottle } from "./login-throttle.ts";
 import { type Asker, type Passwords, stranger } from "./passwords.ts";
 
-/** Tries without a delay: of a browser or a session that is known, of a network at one name, and of all strangers at one name. */
+/** Attempts without a delay: from a known browser or session, from a network for one name, and from all strangers for one name. */
 const FREE = { known: 5, network: 3, strangers: 20 } as const;
 const MAX_CHARACTERS = 254;
 
@@ -68,7 +68,7 @@ export class SignIn {
     return user !== undefined && sha256 !== null && isBrowserOf(queries, user?.user_id ?? null, sha256);
   }
 
-  /** By the password; the session goes by the secret that is returned from then on. Throws sign_in_failed, rate_limited, session_ended. */
+  /** Proof by password; replaces the session's secret with the returned one. Throws sign_in_failed, rate_limited, session_ended. */
   async prove(sessionId: SessionId, password: string, asked: RequestSource): Promise<string> {
     const { queries } = this.#database;
     const user = getUser(queries, requireSession(queries, sessionId).user_id);
@@ -81,7 +81,10 @@ export class SignIn {
     });
   }
 
-  /** All other sessions end, and this one goes by the secret that is returned. Throws validation_failed, proof_required, session_ended. */
+  /**
+   * Ends all other sessions, and replaces this session's secret with the returned one. Throws validation_failed, proof_required,
+   * session_ended.
+   */
   async setPassword(sessionId: SessionId, password: string, asked: RequestSource): Promise<string> {
     const { user_id } = requireProved(this.#database.queries, sessionId);
     requirePerson({ password });

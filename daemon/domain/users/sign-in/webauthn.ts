@@ -15,7 +15,7 @@ import { parseJson } from "../../../core/json.ts";
 import type { PasskeyRow } from "../table.ts";
 
 const TIMEOUT_MS = 300_000;
-/** Ed25519, ECDSA and RSA, as COSE counts them. */
+/** Ed25519, ECDSA and RSA, as COSE algorithm numbers. */
 const ALGORITHMS = [-8, -7, -257];
 const TRANSPORT = /^[a-z-]{1,16}$/;
 const MAX_TRANSPORTS = 8;
@@ -138,7 +138,7 @@ export type VerifiedPasskey = Pick<
 > &
   Pick<VerifiedUse, "challenge">;
 
-/** Whether a passkey was made here. Null: it was not. */
+/** Verifies a newly made passkey. Null: invalid. */
 export async function verifyMade(
   { rp_id, origin }: PasskeyPlace,
   answer: WebauthnResponse,

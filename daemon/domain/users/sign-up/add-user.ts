@@ -5,7 +5,7 @@ import { violatesUnique } from "../../../db/transact.ts";
 import { dropLinks, insertUser } from "../store.ts";
 import type { UserRow } from "../table.ts";
 
-/** Within a transaction. The setup link is for the first, and ends. Throws already_exists. */
+/** Within a transaction. The setup link is for the first user, and is void afterwards. Throws already_exists. */
 export function addUser(queries: Queries, user: UserRow): void {
   try {
     insertUser(queries, user);

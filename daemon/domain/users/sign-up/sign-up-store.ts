@@ -27,7 +27,7 @@ export function dropRequest(queries: Queries, email: string): boolean {
   return queries.delete(signupRequests).where(eq(signupRequests.email, email)).returning().all().length > 0;
 }
 
-/** Whether the address has had none before. */
+/** Records the grant; returns false if the address has had one before. */
 export function addGrant(queries: Queries, row: typeof signupGrants.$inferSelect): boolean {
   return queries.insert(signupGrants).values(row).onConflictDoNothing().returning().all().length === 1;
 }

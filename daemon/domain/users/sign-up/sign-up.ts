@@ -242,11 +242,11 @@ interface Welcomed {
   at: string;
 }
 
-/** Within a transaction: the credits of an address that had none before; others have none. */
+/** Within a transaction: grants credits to an address that had none before; other addresses get an entry of zero. */
 function welcome(queries: Queries, { email, org_id, credits, planCredits, at }: Welcomed): void {
   const address_sha256 = addressHash(email);
   if (credits === 0) return;
-  // Without any entry there would be no limit.
+  // Without an entry there would be no limit.
   const isFirst = addGrant(queries, { address_sha256, granted_at: at });
   const more = isFirst ? credits : 0;
   const reason = isFirst ? "signing up" : "sign-up with an address that already received its credits";

@@ -1,6 +1,6 @@
 /**
- * The user's files of SSH: `roomd.config` with the entries of sandboxes, `roomd.known_hosts` with the gateways' keys, and in `config`
- * the one line that includes the first. Everything else in `config` stays as it is.
+ * The user's SSH files: `roomd.config` with the entries of sandboxes, `roomd.known_hosts` with the gateways' keys, and one line in `config`
+ * that includes `roomd.config`. The rest of `config` is not changed.
  */
 import { chmodSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
@@ -30,7 +30,7 @@ export function sshFiles(env: Record<string, string | undefined> = process.env, 
   };
 }
 
-/** Adds these entries, or replaces those of the same hosts. */
+/** Adds the targets' entries, or replaces existing entries of the same hosts. */
 export function installEntries(targets: readonly SshTarget[], gateway: Gateway, files = sshFiles()): void {
   mkdirSync(join(files.config, ".."), { recursive: true, mode: DIRECTORY_MODE });
   const entries = entriesIn(read(files.entries));
@@ -41,7 +41,9 @@ export function installEntries(targets: readonly SshTarget[], gateway: Gateway, 
   include(files);
 }
 
-/** Removes entries by their user, AGENT@ROOM; with none left, every trace. Returns the hosts removed. */
+/**
+ * Removes the entries with a matching user (AGENT@ROOM); if none remain, also the files and the Include line. Returns the removed hosts.
+ */
 export function removeEntries(isRemoved: (user: string) => boolean, files = sshFiles()): string[] {
   const entries = entriesIn(read(files.entries));
   const removed = [...entries.keys()].filter((host) => isRemoved(userOf(entries.get(host) ?? [])));
@@ -79,7 +81,7 @@ function writeEntries(entries: Map<string, string[]>, { entries: file }: SshFile
   replace(file, [HEAD, ...[...entries.values()].flatMap((lines) => ["", ...lines])]);
 }
 
-/** The entries of the file by their hosts. */
+/** Entries of the file, by host. */
 function entriesIn(text: string | null): Map<string, string[]> {
   const found = new Map<string, string[]>();
   let current: string[] | null = null;
@@ -101,7 +103,7 @@ function linesOf(text: string | null): string[] {
   return (text ?? "").split("\n").flatMap((line) => line.trim() || []);
 }
 
-/** Null if it does not exist. Throws CliError if it cannot be read. */
+/** Content of the file; null if it does not exist. Throws CliError if it cannot be read. */
 function read(file: string): string | null {
   try {
     return readFileSync(file, "utf8");
@@ -111,7 +113,7 @@ function read(file: string): string | null {
   }
 }
 
-/** Atomically; of a symbolic link the file behind it, with the permissions it has. */
+/** Replaces a file atomically and keeps its permissions; for a symbolic link, replaces the link's target. */
 function replace(file: string, lines: readonly string[], end = "\n"): void {
   try {
     const place = statSync(file, { throwIfNoEntry: false }) ? realpathSync(file) : file;

@@ -1,12 +1,12 @@
 /**
- * Entries of ssh_config(5) for sandboxes, and the line of known_hosts that pins the gateway's key. All of it is made of answers of a
- * service: values that could add a line or an option to the user's configuration are refused.
+ * Entries of ssh_config(5) for sandboxes, and the known_hosts line that pins the gateway's key. All values come from a service's answers:
+ * values that could add a line or an option to the user's configuration are rejected.
  */
 import { createHash } from "node:crypto";
 import { NAME_PATTERN } from "../../../../../shared/ids.ts";
 import { CliError } from "../../../kit/cli-error.ts";
 
-/** The SSH gateway as `GET /v1/config` has it. */
+/** The SSH gateway as returned by `GET /v1/config`. */
 export interface ShownGateway {
   address: string;
   host_key: string;
@@ -19,7 +19,7 @@ export interface Gateway {
   port: number;
   hostKey: string;
   fingerprint: string;
-  /** The gateway's name in known_hosts: derived from its key, so that keys of two services never conflict. */
+  /** The gateway's name in known_hosts, derived from its key, so that the keys of two services never conflict. */
   alias: string;
 }
 
@@ -31,7 +31,7 @@ export interface SshTarget {
 /** Files that an entry names. */
 export interface EntryFiles {
   knownHosts: string;
-  /** Null if the client cannot share connections, as on Windows. */
+  /** Null if the SSH client does not support connection sharing, as on Windows. */
   controlPath: string | null;
 }
 
@@ -56,7 +56,7 @@ export function checkedGateway(shown: ShownGateway | null | undefined): Gateway 
   return { host, port: Number(digits), hostKey: host_key, fingerprint, alias };
 }
 
-/** The name by which ssh and editors reach the sandbox: `worker-1.build-42.roomd`. */
+/** Host name of the sandbox for ssh and editors: `worker-1.build-42.roomd`. */
 export function hostOf({ room_id, agent_id }: SshTarget): string {
   if (!NAME.test(room_id) || !NAME.test(agent_id)) {
     throw new CliError(`The service gives names that are not valid: ${JSON.stringify([room_id, agent_id])}.`);
@@ -64,7 +64,7 @@ export function hostOf({ room_id, agent_id }: SshTarget): string {
   return `${agent_id}.${room_id}.roomd`;
 }
 
-/** The lines of one entry. Without `files` nothing is pinned: ssh shows the key's fingerprint at the first connection. */
+/** The lines of one entry. If `files` is null, no host key is pinned: ssh shows the key's fingerprint at the first connection. */
 export function entryLines(target: SshTarget, gateway: Gateway, files: EntryFiles | null): string[] {
   const pinned = files && [
     `UserKnownHostsFile ${inConfig(files.knownHosts)}`,
@@ -89,7 +89,7 @@ export function knownHostsLine({ alias, hostKey }: Gateway): string {
   return `${alias} ${hostKey}`;
 }
 
-/** A path as the value of an option that expands %-tokens. Throws CliError if ssh_config cannot have it. */
+/** A path as the value of an option that expands %-tokens. Throws CliError if ssh_config cannot represent the path. */
 function inConfig(path: string): string {
   if (/["\n\r\0]/.test(path)) throw new CliError(`${path} cannot be named in an SSH configuration.`);
   const text = path.replaceAll("\\", "/").replaceAll("%", "%%");

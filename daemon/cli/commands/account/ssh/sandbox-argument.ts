@@ -1,7 +1,7 @@
-/** How a sandbox is named by commands that take `ROOM AGENT` and also `ROOM/AGENT`. */
+/** Sandbox arguments of commands that accept both `ROOM AGENT` and `ROOM/AGENT`. */
 import { CliError, EXIT } from "../../../kit/cli-error.ts";
 
-/** The room, the agent if one is named, and the words after them. Throws CliError. */
+/** Splits the words into the room, the optional agent and the remaining words. Throws CliError. */
 export function sandboxWords([first = "", ...others]: readonly string[]): {
   room_id: string;
   agent: string | undefined;

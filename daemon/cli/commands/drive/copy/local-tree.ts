@@ -1,4 +1,4 @@
-/** The files of this machine as a tree. Names come from a sandbox that may be hostile: nothing is written through a link below the destination. */
+/** Local files as a tree. Names may come from a hostile sandbox: nothing is written through a symbolic link below the destination. */
 import { lstat, mkdir, readdir, readlink, rm, stat, symlink } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { errnoOf } from "../../../../core/service-error.ts";

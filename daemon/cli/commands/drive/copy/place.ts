@@ -1,4 +1,4 @@
-/** The places of `roomd cp` as they are written: ROOM/AGENT:PATH, ROOM:PATH, a path of this machine, or - for standard input and output. */
+/** Source and target arguments of `roomd cp`: ROOM/AGENT:PATH, ROOM:PATH, a local path, or - for standard input and output. */
 import { InvalidArgumentError } from "commander";
 import { LOCAL_TREE } from "./local-tree.ts";
 import { driveTree, sandboxTree } from "./remote-tree.ts";
@@ -10,7 +10,7 @@ export interface CopyPlace {
   path: string;
   /** The last name of the path; empty if the path ends in `.` or is the root: then only the directory's contents are copied. */
   name: string;
-  /** Written as a directory, with a slash at the end. */
+  /** Whether the argument ends with a slash. */
   isDirectory: boolean;
 }
 
@@ -31,7 +31,7 @@ function placeOf(tree: Tree, text: string, path: string): CopyPlace {
   return { tree, path, name: last === "." || last === ".." ? "" : last, isDirectory };
 }
 
-/** Without empty names and `.`, which a URL does not carry. */
+/** The path without empty components and `.`, which a URL does not preserve. */
 const cleaned = (path: string) =>
   `/${path
     .split("/")

@@ -1,4 +1,4 @@
-/** A room's drive, and a sandbox's own view of files, as trees. */
+/** Trees of remote files: a room's drive, and a sandbox's file system. */
 import * as drive from "../../../../../shared/api/drive.ts";
 import * as files from "../../../../../shared/api/sandbox-files.ts";
 import { CliError } from "../../../kit/cli-error.ts";
@@ -40,7 +40,7 @@ interface ListedEntry extends Facts {
 
 type PutOptions = { mode?: string | undefined; owner?: string | undefined; overwrite?: boolean | undefined };
 
-/** The calls that the two have in common. */
+/** API calls that both kinds of tree support. */
 interface Calls {
   stat(path: string): Promise<{ value: Facts }>;
   list(
@@ -91,7 +91,9 @@ function remoteTree(name: string, calls: Calls): Tree {
   };
 }
 
-/** Throws CliError for a path that is not below the listed directory: the sandbox's root user controls the answer. */
+/**
+ * Converts a listed entry. Throws CliError for a path that is not below the listed directory: the sandbox's root user controls the answer.
+ */
 function entryOf(top: string, { path, path_b64, type, mode, target }: ListedEntry): TreeEntry {
   const prefix = top === "/" ? "/" : `${top}/`;
   const below = path.slice(prefix.length);

@@ -1,4 +1,4 @@
-/** Transfers of one file, and of a directory with everything in it, from one tree to another. */
+/** Transfers of one file, or of a directory with its content, between two trees. */
 import { CliError } from "../../../kit/cli-error.ts";
 import { bytesText } from "../../../kit/output.ts";
 import type { Progress } from "../../../kit/progress.ts";
@@ -16,16 +16,16 @@ export interface Copied {
   directories: number;
   links: number;
   size_bytes: number;
-  /** Entries of the source that cannot be made at the target, by their paths below it. */
+  /** Source entries that the target cannot represent, by their paths below the source. */
   left_out: { path: string; type: TreeEntry["type"] }[];
 }
 
-/** Files that are copied in parallel. */
+/** Number of files copied in parallel. */
 const AT_ONCE = 8;
-/** The owner can always fill a copied directory. */
+/** Permissions added to copied directories: the owner must be able to write into them. */
 const OWNER_ALL = 0o700;
 
-/** Copies one file; `mode` is the source's. */
+/** Copies one file; `mode` is the source file's. */
 export async function copyFile(transfer: Transfer, from: string, to: string, mode: number): Promise<Copied> {
   const { source, target, options, progress } = transfer;
   const shown = `copying ${source.spell(from)}`;
@@ -41,14 +41,14 @@ export async function copyFile(transfer: Transfer, from: string, to: string, mod
 export async function copyDirectory(transfer: Transfer, from: string, to: string, mode: number): Promise<Copied> {
   const { source, target, options, progress } = transfer;
   const { owner } = options;
-  // Listed as a whole first: the target may be below the source.
+  // The listing is completed first: the target may be below the source.
   const entries: TreeEntry[] = [];
   for await (const entry of source.list(from)) entries.push(entry);
   const copied: Copied = { files: 0, directories: 1, links: 0, size_bytes: 0, left_out: [] };
   await target.mkdir(to, { mode: mode | OWNER_ALL, owner, followLink: true });
   const made = new Set([""]);
   for (const each of entries) {
-    // A parent that is not a directory of this copy could be a link that leads out of it.
+    // A parent directory that this copy did not create could be a link that leads outside.
     if (!made.has(parentOf(each.path))) throw new CliError(`The listing of ${source.spell(from)} is out of order.`);
     if (each.type !== "directory") continue;
     await target.mkdir(target.join(to, each.path), { mode: each.mode | OWNER_ALL, owner, followLink: false });
@@ -68,7 +68,7 @@ export async function copyDirectory(transfer: Transfer, from: string, to: string
     copied.files += 1;
     progress.say(`copying ${source.spell(from)}, ${copied.files} of ${files.length} files`);
   });
-  // Links come last, so that nothing is written through one.
+  // Links are created last, so that no file is written through one.
   for (const { path, type, target: leadsTo } of entries) {
     if (type === "file" || type === "directory") continue;
     if (type === "symlink" && leadsTo !== undefined && target.link) {
@@ -81,7 +81,7 @@ export async function copyDirectory(transfer: Transfer, from: string, to: string
 
 const parentOf = (path: string) => path.slice(0, Math.max(0, path.lastIndexOf("/")));
 
-/** The same content; `told` receives the number of bytes read so far. */
+/** The same content; reports the number of bytes read so far to `told`. */
 function counted(content: Content, told: (bytes: number) => void): Content {
   const parts = async function* () {
     let bytes = 0;

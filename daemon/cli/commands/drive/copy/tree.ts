@@ -1,8 +1,8 @@
-/** The interface of a tree of files that `roomd cp` reads or writes: this machine's, a room's drive, or a sandbox's own view. */
+/** The interface of a file tree that `roomd cp` reads or writes: the local file system, a room's drive, or a sandbox's file system. */
 import type { Download } from "../../../../../sdk/typescript/src/client.ts";
 
 export interface TreeEntry {
-  /** Below the listed directory, with `/` between names. */
+  /** Path relative to the listed directory, with `/` between names. */
   path: string;
   type: "file" | "directory" | "symlink" | "other";
   /** Permission bits. */
@@ -10,7 +10,7 @@ export interface TreeEntry {
   target?: string | undefined;
 }
 
-/** The bytes of a file. A blob can be sent again after a lost connection. */
+/** Content of a file. A blob can be sent again after a lost connection. */
 export interface Content extends Pick<Download, "stream" | "size" | "close"> {
   blob?: Blob;
 }
@@ -18,20 +18,20 @@ export interface Content extends Pick<Download, "stream" | "size" | "close"> {
 export interface WriteOptions {
   mode?: number | undefined;
   owner?: string | undefined;
-  /** false: refuse when the file exists. */
+  /** false: fails if the file exists. */
   overwrite?: boolean | undefined;
-  /** Whether a symbolic link at the path is followed: only at the path that the user named, never below it. */
+  /** Whether a symbolic link at the path is followed: true only for the path that the user named, never below it. */
   followLink: boolean;
 }
 
 export interface Tree {
   isRemote: boolean;
-  /** A path as the user writes it. */
+  /** The path in the form in which the user writes it. */
   spell(path: string): string;
   join(directory: string, below: string): string;
   /** Follows links if the tree supports it; null if there is no such entry. */
   stat(path: string): Promise<Pick<TreeEntry, "type" | "mode"> | null>;
-  /** Everything below a directory, each directory before its entries; links are not followed. */
+  /** All entries below a directory, each directory before its entries; links are not followed. */
   list(directory: string): AsyncIterable<TreeEntry>;
   open(path: string): Promise<Content>;
   /** Returns the file's size in bytes. */

@@ -5,7 +5,7 @@ import { Backstop } from "./patience.ts";
 import { noteOf, timeLimitOf } from "./record.ts";
 import { type SaveStreams, Saving } from "./saving.ts";
 
-/** From its first piece to its last, and again from the first after a restart, as long as that is kept. */
+/** Saves all output from the first piece to the last; after a restart again from the first, as long as the guest retains it. */
 export async function saveOutput(reach: Reach, execId: string, path: string, save: SaveStreams): Promise<void> {
   const saving = new Saving(path, save);
   const saved = await saveAll(reach, execId, saving).catch((error: unknown) => {

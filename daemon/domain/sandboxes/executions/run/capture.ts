@@ -1,4 +1,4 @@
-/** Captures a command's output: the first bytes up to a limit, and the number of all. */
+/** Captures a command's output: the first bytes up to a limit, and the total number of bytes. */
 const FIRST_BYTES = 4096;
 
 export class Capture {

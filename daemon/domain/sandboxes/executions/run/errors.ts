@@ -15,7 +15,7 @@ interface ExecutionContext {
   started?: Started;
 }
 
-/** Any error of a call to the guest as one for the caller. */
+/** Converts an error of a call to the guest into one for the caller. */
 export function asServiceError(error: unknown, about: ExecutionContext): unknown {
   if (error instanceof PieceError) return unreachable(error, about);
   if (!(error instanceof StreamError)) return error;

@@ -11,7 +11,7 @@ import { asServiceError } from "./errors.ts";
 import { outputOf, type Reach } from "./output.ts";
 
 export interface EventsOptions {
-  /** Seq of the last event that is known; -1 for none. */
+  /** Seq of the last event that the caller knows; -1 for none. */
   after: number;
   /** Whether to wait for future events. */
   follow: boolean;
@@ -21,7 +21,7 @@ export interface EventsOptions {
   signal: AbortSignal;
 }
 
-/** `first` follows from `after` on. Never throws: an error is the last event. */
+/** `first` continues after `after`. Never throws: an error is the last event. */
 export async function* eventsOf(
   reach: Reach,
   first: Following,

@@ -1,4 +1,4 @@
-/** Hands bytes from a producer to a consumer: each waits for the other, and nothing piles up. */
+/** Hands bytes from a producer to a consumer; each waits for the other, and no bytes queue up. */
 
 interface Offered {
   bytes: Uint8Array;

@@ -32,7 +32,7 @@ interface From {
   aside?: boolean;
 }
 
-/** Follows an execution from after a piece on. Throws ServiceError. */
+/** Follows an execution from the piece after `after`. Throws ServiceError. */
 export async function followFrom(
   reach: Reach,
   exec_id: string,

@@ -13,7 +13,7 @@ const LONGEST_GAP_MS = 20_000;
 /** TERM and KILL of a command that timed out, and the rest of its output through a slow guest. */
 const AFTER_TIMEOUT_MS = 6_000 + 120_000;
 
-/** Tries that follow each other without anything gained. */
+/** Counter of consecutive attempts without progress. */
 export class Tries {
   #count = 0;
   readonly #most: number;
@@ -46,7 +46,7 @@ export class Tries {
   }
 }
 
-/** The time after which a command cannot run any more, whatever its guest reports, on the guest's clock. Infinity: no limit. */
+/** Deadline on the guest's clock after which a command cannot run any more, whatever its guest reports. Infinity: no limit. */
 export class Backstop {
   #leftMs: number;
   #lostAt: number | null = null;

@@ -24,7 +24,7 @@ export function timeLimitOf({ timeout_ms }: Pick<ExecState, "timeout_ms">): numb
   return timeout_ms > MAX_TIMEOUT_MS ? null : timeout_ms;
 }
 
-/** The result of saving, as it is kept in the guest. */
+/** The result of saving, in the format stored in the guest. */
 export function noteOf(output: SavedOutput): string {
   return JSON.stringify({ stdout: output.stdout, stderr: output.stderr, error_code: output.error_code });
 }

@@ -16,7 +16,7 @@ const BEARER = /\b((?:bearer|basic)\s+)[\w.~+/=-]+/gi;
 const AUTHORIZATION = /\b(authorization["']?\s*[:=]\s*["']?)(?!bearer\s|basic\s)[^\s"']+/gi;
 const IN_URL = /(\w:\/\/[^\s:/@]+:)[^\s@/]+(?=@)/g;
 const AS_USER = /(\w:\/\/)[^\s:/@]{16,}(?=@)/g;
-/** Keys and tokens of this service, keys of others by their usual beginnings, and signed tokens. */
+/** Keys and tokens of this service, keys of others by their usual prefixes, and signed tokens. */
 const KEYS = /\b(?:key-|o(?:ac|at|rt|dc)-|(?:ptk|sat|ttk)_|sk-|ghp_|github_pat_|xox[abp]-|AKIA)[\w-]{12,}/g;
 const SIGNED = /\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]+)?/g;
 /** `--token x`, with the value in a separate word; and `-u user:x`. */
@@ -72,13 +72,13 @@ function redactText(text: string): string {
     .replace(SIGNED, HIDDEN);
 }
 
-/** The value goes, the name stays. */
+/** Replaces the values of assignments and keeps the names. */
 function redactAssigned(text: string): string {
   let shown = "";
   let done = 0;
   for (const assigned of text.matchAll(ASSIGNED)) {
     const at = assigned.index + assigned[0].length;
-    // Within a value that is hidden already.
+    // Skips matches within a value that is already hidden.
     if (assigned.index < done || !SECRET.test(assigned[1] ?? "")) continue;
     VALUE.lastIndex = at;
     const value = VALUE.exec(text)?.[0] ?? "";

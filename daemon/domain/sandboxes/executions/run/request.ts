@@ -1,4 +1,4 @@
-/** Turns a caller's request into the guest's: the command, its name, and the fingerprint that a retry is recognized by. */
+/** Converts a caller's request into the guest's: the command, its name, and the fingerprint that identifies a retry. */
 import { createHash } from "node:crypto";
 import { NO_TIMEOUT_MS } from "../../../../../shared/agent-protocol/messages.ts";
 import type { InputOf } from "../../../../../shared/api/contract.ts";
@@ -13,9 +13,9 @@ import type { Stdin } from "./stdin.ts";
 /** Ready to be sent repeatedly: the guest starts it once. */
 export interface CommandRequest {
   start: Parameters<typeof startInGuest>[1];
-  /** All of standard input, when the caller sent it along. */
+  /** All of standard input, if the caller sent it with the request. */
   stdin: Uint8Array | null;
-  /** Whether nothing follows it. */
+  /** Whether no further input follows. */
   stdin_ends: boolean;
 }
 
@@ -80,7 +80,7 @@ function makeRequest(
   };
 }
 
-/** The drive directory that is in an execution's tag. The tag comes from the guest, which may have written anything there. */
+/** The drive directory in an execution's tag. The tag comes from the guest and is untrusted. */
 export function outputToOf(tag: string): string | null {
   try {
     const { output_to } = JSON.parse(tag) as Tag;

@@ -1,4 +1,4 @@
-/** The answer about a command that a caller waited for: its outcome, or its state when the wait ended. */
+/** The response about a command that a caller waited for: its outcome, or its state at the end of the wait. */
 import type { ExecState } from "../../../../../shared/agent-protocol/messages.ts";
 import type { OutputOf } from "../../../../../shared/api/contract.ts";
 import { DEFAULT_OUTPUT_BYTES, type ExecutionRecord, type sandboxExec } from "../../../../../shared/api/executions.ts";
@@ -16,7 +16,7 @@ export function capturesFor({ max_output_bytes: limit = DEFAULT_OUTPUT_BYTES }: 
   return { 1: new Capture(limit), 2: new Capture(limit) };
 }
 
-/** Of a command that has ended; `state` is its last one. */
+/** Result of a command that has ended; `state` is its last state. */
 export function exitedResult(
   exec_id: string,
   state: ExecState,
@@ -39,7 +39,7 @@ export function exitedResult(
   };
 }
 
-/** Of a command that still runs, with its output up to the piece `last_seq`. */
+/** Result of a command that is still running, with its output up to the piece `last_seq`. */
 export function runningResult(
   { exec_id, started_at_ms }: ExecState,
   captures: Captures,

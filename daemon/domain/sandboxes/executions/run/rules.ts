@@ -7,7 +7,7 @@ import { environmentRules } from "./environment.ts";
 /** Input common to both ways to run a command. */
 export type CommandInput = InputOf<typeof sandboxExec>;
 
-/** Fits a frame to the guest with its environment; Linux takes a single argument of 128 KiB at most. */
+/** Limit by which a command with its environment fits into a frame to the guest; Linux accepts a single argument of at most 128 KiB. */
 const MAX_COMMAND_BYTES = 2 * 1024 * 1024;
 
 /** Violations in a command other than the shapes of its fields, except the content of standard input. */

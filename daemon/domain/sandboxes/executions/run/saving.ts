@@ -11,7 +11,7 @@ export interface SavedStream {
   sha256: string;
 }
 
-/** Saves two streams as the files `stdout` and `stderr` of a drive directory, each whole or not at all. */
+/** Saves two streams as the files `stdout` and `stderr` of a drive directory, each completely or not at all. */
 export type SaveStreams = (
   streams: Record<"stdout" | "stderr", AsyncIterable<Uint8Array>>,
 ) => Promise<Record<"stdout" | "stderr", SavedStream>>;
@@ -34,7 +34,7 @@ export class Saving {
     }
   }
 
-  /** All has come: puts the files in their places. Rejects with ServiceError. */
+  /** All output has arrived: moves the files to their final paths. Rejects with ServiceError. */
   async finish(): Promise<NonNullable<ExecutionRecord["output"]>> {
     this.#handoffs.stdout.end();
     this.#handoffs.stderr.end();

@@ -1,4 +1,4 @@
-/** Standard input that comes with a call: checked, decoded and hashed in pieces of the event loop. */
+/** Standard input in a call: checked, decoded and hashed in pieces of the event loop. */
 import { MAX_STDIN_BYTES } from "../../../../../shared/api/executions.ts";
 import type { OrgId } from "../../../../../shared/ids.ts";
 import { type Content, decodeContent, PART_CHARACTERS } from "../../../../core/call/content.ts";
@@ -16,7 +16,7 @@ export interface GivenStdin extends Content {
   field: string;
 }
 
-/** Of a command; null if it comes without. */
+/** Standard input of a command; null if it has none. */
 export function stdinIn({ stdin, stdin_b64 }: { stdin?: string; stdin_b64?: string }): GivenStdin | null {
   if (stdin !== undefined) return { field: "stdin", text: stdin, encoding: "utf8" };
   return stdin_b64 === undefined ? null : { field: "stdin_b64", text: stdin_b64, encoding: "base64" };
@@ -25,7 +25,7 @@ export function stdinIn({ stdin, stdin_b64 }: { stdin?: string; stdin_b64?: stri
 /** Standard input of the calls of an operation. */
 export class Stdins {
   readonly #operation: string;
-  /** By the fields of a call that was checked. */
+  /** By the input of a call that was checked. */
   readonly #known = new WeakMap<object, Stdin>();
 
   constructor(operation: string) {
@@ -45,7 +45,7 @@ export class Stdins {
     );
   }
 
-  /** Of a call that breaks no rule; null if it comes without. */
+  /** Standard input of a valid call; null if it has none. */
   async of(input: object, given: GivenStdin | null, orgId: OrgId): Promise<Stdin | null> {
     if (!given) return null;
     const stdin = this.#known.get(input) ?? (await this.#read(input, given, orgId));
