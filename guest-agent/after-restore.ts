@@ -16,13 +16,13 @@ import { runInTime } from "./run-in-time.ts";
 
 const PLACE = "/etc/roomd/after-restore.d";
 const OUTPUT = "/var/log/roomd-after-restore.log";
-/** Of all of them together: the restore waits. */
+/** Time limit of all hooks together, since the restore waits for them. */
 const TIME_MS = 20_000;
 const EXECUTABLE = 0o111;
 
 interface Deps {
   place: string;
-  /** The file to which they print. */
+  /** The file to which the hooks' output is written. */
   output: string;
   timeMs: number;
   report: typeof log;
@@ -40,7 +40,7 @@ export class AfterRestore {
     this.#deps = { place, output, timeMs, report };
   }
 
-  /** Resolves once all of them have ended, or their time is up; never rejects. */
+  /** Resolves once all hooks have ended, or the time limit is over; never rejects. */
   async run(how: Restored["how"], env: Record<string, string>): Promise<void> {
     const { output, timeMs, report } = this.#deps;
     const deadline = performance.now() + timeMs;

@@ -18,10 +18,10 @@ const ROOTS_ALONE = 0o700;
 const READABLE = 0o444;
 const { bind, remount, readonly, nosuid, nodev, noexec } = libc.MountFlag;
 
-/** Stays open: root may remove or replace the file, not the mount. */
+/** Stays open: root may remove or replace the file, but not the mount. */
 let file: number | null = null;
 
-/** Mounts it. Without it the kernel's own stays. */
+/** Mounts the boot ID. On failure, the kernel's own boot ID stays. */
 export function mountBootId(): void {
   try {
     mkdirSync(VISIBLE_PROC, { recursive: true, mode: ROOTS_ALONE });
@@ -36,12 +36,12 @@ export function mountBootId(): void {
   }
 }
 
-/** Writes another, with the kernel's randomness. */
+/** Writes a new boot ID, from the kernel's random numbers. */
 export function renewBootId(): void {
   if (file !== null) writeSync(file, `${uuidOf(randomHex(16))}\n`, 0);
 }
 
-/** A random UUID (RFC 9562, version 4) of 32 hex digits. */
+/** A random UUID (RFC 9562, version 4) from 32 hex digits. */
 export function uuidOf(hex: string): string {
   const variant = ((Number.parseInt(hex.charAt(16), 16) & 3) | 8).toString(16);
   const digits = `${hex.slice(0, 12)}4${hex.slice(13, 16)}${variant}${hex.slice(17)}`;

@@ -45,7 +45,7 @@ const OPEN_FILES = { soft: 65_536, hard: 524_288 } as const;
  */
 const UNWRITTEN = { dirty_ratio: 40, dirty_background_ratio: 25 } as const;
 
-/** Each step on its own: a guest that lacks one is still better than none. */
+/** Each step is tried independently: a guest that lacks one is still usable. */
 export function boot(): void {
   for (const mount of MOUNTS) attempt(() => mountOnce(mount));
   for (const [link, target] of Object.entries(DEVICE_LINKS)) {
@@ -65,7 +65,7 @@ export function boot(): void {
   setFixedLimits();
 }
 
-/** Whether something is mounted exactly there. */
+/** Whether the path is a mount point. */
 function isMounted(target: string): boolean {
   if (!existsSync("/proc/self/mounts")) return false;
   return readFileSync("/proc/self/mounts", "utf8")

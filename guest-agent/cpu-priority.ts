@@ -19,7 +19,7 @@ export function comeFirst(is: boolean): void {
     setPriority(is ? FIRST : AS_OTHERS);
     isFirst = is;
   } catch {
-    // Not root's to do everywhere: then it takes its turn.
+    // In some environments even root may not raise the priority: then it stays as it is.
   }
 }
 

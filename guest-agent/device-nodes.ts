@@ -22,7 +22,7 @@ export interface StaticNode {
   minor: number;
 }
 
-/** The lines of a kernel's modules.devname: module, path, and `c` or `b` with the numbers. */
+/** Parses the lines of a kernel's modules.devname: module, path, and `c` or `b` with the device numbers. */
 export function staticNodes(text: string): StaticNode[] {
   return text.split("\n").flatMap((line) => {
     const [, path, kind, major, minor] = /^\S+ (\S+) ([cb])(\d+):(\d+)$/.exec(line) ?? [];
@@ -31,7 +31,7 @@ export function staticNodes(text: string): StaticNode[] {
   });
 }
 
-/** Creates the missing nodes. A failure of one does not affect the others. */
+/** Creates the missing nodes. The failure of one node does not affect the others. */
 export function makeDeviceNodes(): void {
   attempt(() => {
     const list = readFileSync(join(MODULES, "lib/modules", release(), "modules.devname"), "utf8");

@@ -14,7 +14,7 @@ const FROZEN = "frozen\n";
 const SCRIPT = `"$0" fsfreeze --freeze / && echo frozen && read -r -t ${FREEZE_MS / 1000} word; late=$?; "$0" fsfreeze --unfreeze /; exit $late`;
 
 interface Frozen {
-  /** Ends it; resolves with whether the disk had stood still until then. */
+  /** Thaws the disk; resolves with whether it had stayed frozen until then. */
   thaw(): Promise<boolean>;
 }
 

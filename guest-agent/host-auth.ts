@@ -43,7 +43,7 @@ export class HostAuth {
   #known: Acquaintance | null = null;
   #next: Acquaintance | null = null;
 
-  /** The part of a hello that proves the secret, with the challenge for the host. Empty for the first host, which brings the secret. */
+  /** The part of a hello that proves the secret, with the challenge for the host. Empty for the first host, which supplies the secret. */
   greeting(port: number, guestCid: number): Pick<Hello, "challenge" | "proofs"> {
     const known = [this.#next, this.#known].filter((one) => one !== null);
     if (known.length === 0) return {};
@@ -51,7 +51,7 @@ export class HostAuth {
     return { challenge, proofs: known.map(({ secret }) => guestProof(secret, guestCid, port, challenge)) };
   }
 
-  /** Throws when a welcome does not come from the host. `port` and `challenge` are those of its connection. */
+  /** Throws if a welcome is not from the host. `port` and `challenge`: of the host's connection. */
   admit(welcome: unknown, port: number, challenge: string | undefined): Admitted {
     const { secret, proof } = Object(welcome) as { secret?: unknown; proof?: unknown };
     if (this.#known === null) {

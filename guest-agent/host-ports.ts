@@ -12,13 +12,13 @@ export class HostPorts {
     return HOST_PORT + this.#turn;
   }
 
-  /** This one is not ours. Returns whether the next is the first again. */
+  /** The current port is not ours: advances to the next. Returns whether that is the first one again. */
   next(): boolean {
     this.#turn = (this.#turn + 1) % HOST_PORTS;
     return this.#turn === 0;
   }
 
-  /** There was no answer at all. */
+  /** No port answered: starts over with the first. */
   first(): void {
     this.#turn = 0;
   }

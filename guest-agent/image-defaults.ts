@@ -4,7 +4,7 @@ import { IMAGE_DEFAULTS_FILE, type ImageDefaults } from "../shared/agent-protoco
 import { RUNTIME } from "../shared/agent-protocol/runtime.ts";
 import { ROOM_COMMAND_PLACE } from "./runtime.ts";
 
-/** Read once: the host has laid it there before the first boot. */
+/** Read once: the host has written the file before the first boot. */
 export const IMAGE: ImageDefaults = read(`${RUNTIME}/${IMAGE_DEFAULTS_FILE}`);
 
 function read(file: string): ImageDefaults {
@@ -20,7 +20,7 @@ function read(file: string): ImageDefaults {
   }
 }
 
-/** Images name directories that they do not have. */
+/** Images can name a working directory that they do not contain. */
 export function makeWorkingDirectory(): void {
   if (IMAGE.cwd !== null) mkdirSync(IMAGE.cwd, { recursive: true });
 }

@@ -1,10 +1,10 @@
 /**
- * Kernel limits that the kernel derives from the memory at boot, for the memory of the sandbox: a template boots with its least
- * memory, and the rest is plugged before the first welcome.
+ * Sets limits that the kernel derives from the memory at boot, for the memory of the sandbox: a template boots with its minimum memory, and
+ * the rest is plugged before the first welcome.
  *
  *   boot ── fixed limits ──▶ saved ──▶ plugged ──▶ welcome ── limits for its memory ──▶ commands
  *
- * Limits are raised, never lowered: root of the sandbox may have set its own. Each is tried on its own.
+ * Limits are raised, never lowered: root of the sandbox may have set its own. Each limit is tried independently.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { limitTasks } from "./exec/cgroup.ts";
@@ -17,15 +17,15 @@ const MIB = 1024 * 1024;
 const PAGE_BYTES = 4096;
 const PAGES_PER_MIB = MIB / PAGE_BYTES;
 
-/** A kernel stack has 16 KiB, and threads may fill an eighth of the memory with them (kernel/fork.c, set_max_threads). */
+/** A kernel stack has 16 KiB, and thread stacks may fill an eighth of the memory (kernel/fork.c, set_max_threads). */
 const THREADS_PER_MIB = MIB / (8 * 16 * 1024);
-/** Of a sandbox of 512 MiB by the kernel's formula; smaller ones get no less. */
+/** The kernel's formula for 512 MiB; smaller sandboxes get this value too. */
 const FEWEST_THREADS = 4096;
-/** Left to the agent: RLIMIT_NPROC does not apply to root, and a process 1 that cannot start a thread ends the sandbox. */
+/** Threads reserved for the agent: RLIMIT_NPROC does not apply to root, and a process 1 that cannot start a thread ends the sandbox. */
 const THREADS_OF_AGENT = 256;
-/** As many as one process may open by default. */
+/** Default limit of open files of one process. */
 const FEWEST_FILES = 65_536;
-/** An item and its entry in a wait queue (fs/eventpoll.c, EP_ITEM_COST); they may take 4 % of the memory. */
+/** An epoll item and its wait queue entry (fs/eventpoll.c, EP_ITEM_COST); together they may take 4 % of the memory. */
 const EPOLL_WATCH_BYTES = 200;
 /** net/ipv4/tcp.c, tcp_init. */
 const MAX_SOCKET_BYTES = { tcp_wmem: 4 * MIB, tcp_rmem: 6 * MIB } as const;
@@ -45,7 +45,7 @@ export interface KernelLimits {
   sysctls: Record<string, string>;
   /** Processes and threads of one user, and its pending signals (RLIMIT_NPROC, RLIMIT_SIGPENDING). */
   processes: number;
-  /** Of each tmpfs that the agent mounts. */
+  /** Limits of each tmpfs that the agent mounts. */
   tmpfs: { size_mib: number; inodes: number };
 }
 
@@ -74,7 +74,7 @@ export function limitsFor(memoryMib: number): KernelLimits {
   };
 }
 
-/** Pages: no pressure below the first, pressure from the second on, at most the third (net/ipv4/tcp.c, tcp_init_mem). */
+/** Pages: no pressure below the first value, pressure from the second on, the third as maximum (net/ipv4/tcp.c, tcp_init_mem). */
 function pressure(limit: number): string {
   return `${Math.floor(limit / 4) * 3} ${limit} ${Math.floor(limit / 4) * 6}`;
 }
@@ -121,7 +121,7 @@ function raise(path: string, value: string): void {
   });
 }
 
-/** Compares the last number of each. */
+/** Compares the last numbers of both values. */
 export function isHigher(wanted: string, present: string): boolean {
   return lastNumber(wanted) > lastNumber(present);
 }

@@ -80,7 +80,7 @@ function lastErrno(): number {
   return errnoLocation === null ? 0 : read.i32(errnoLocation);
 }
 
-/** A C string. Arrays go to calls as they are, never as addresses: only so do they live until the call is over. */
+/** A C string. Buffers are passed to calls directly, never as addresses: only then do they live until the call returns. */
 function text(value: string): Buffer {
   return Buffer.from(`${value}\0`);
 }
@@ -117,7 +117,7 @@ export interface Pipe {
   write: number;
 }
 
-/** Both ends close at exec; a child gets its end by its spawn. A size is a wish. */
+/** Both ends close at exec; a child inherits its end by the spawn. The size is a hint. */
 export function pipe(bytes?: number): Pipe {
   const ends = new Int32Array(2);
   check("pipe2", libc.pipe2(ends, O_CLOEXEC));
@@ -131,7 +131,7 @@ export function close(fd: number): void {
   libc.close(fd);
 }
 
-/** Only this end of a pipe: the other has its own flags. */
+/** Applies to this end of a pipe alone: the other end has its own flags. */
 export function setNonBlocking(fd: number): void {
   const F_GETFL = 3;
   check("fcntl", libc.fcntl(fd, F_SETFL, check("fcntl", libc.fcntl(fd, F_GETFL, 0)) | O_NONBLOCK));
@@ -165,7 +165,7 @@ export function readNow(fd: number, places: readonly Uint8Array[]): number {
   return check("readv", count);
 }
 
-/** Opens a terminal so that this process gets SIGIO when something is typed. */
+/** Opens a terminal so that this process gets SIGIO on input. */
 export function openForSignal(path: string): number {
   const O_NOCTTY = 0o400;
   const fd = check(`open ${path}`, libc.open(text(path), O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0));
@@ -174,15 +174,15 @@ export function openForSignal(path: string): number {
   return fd;
 }
 
-/** A new file in the directory that has no name, and is gone with its descriptor. */
+/** Creates an unnamed file in the directory, which is removed when its descriptor is closed. */
 export function openUnnamed(directory: string): number {
   const O_TMPFILE = 0o20200000;
   return check(`open in ${directory}`, libc.open(text(directory), O_RDWR | O_TMPFILE | O_CLOEXEC, 0o600));
 }
 
 /**
- * A descriptor of a path, as the user, if the user may write to it, as a connection to a socket requires. The ids are this thread's only
- * (setfsuid(2)); nothing else runs on it before they are root's again.
+ * Opens a path as the user, if the user may write to it, as a connection to a socket requires. The ids apply to this thread only
+ * (setfsuid(2)), and no other code runs on it before they are root's again.
  */
 export function openPathAs(path: string, { uid, gid }: { uid: number; gid: number }): number {
   const O_PATH = 0o10000000;
@@ -211,9 +211,9 @@ const POLLHUP = 16;
 
 /** Polls a descriptor without blocking. Returns the requested events and those that are always reported (POLLERR, POLLHUP). */
 function polled(fd: number, events: number): number {
-  // struct pollfd: i32 fd, i16 events, i16 revents; the last is the upper half of the second word here.
+  // struct pollfd: i32 fd, i16 events, i16 revents; revents is the upper half of the second word here.
   const entry = new Int32Array([fd, events]);
-  // A signal that comes just then ends the call, though it would not wait.
+  // A signal at this moment interrupts the call, although it would not block.
   while (libc.poll(entry, 1, 0) < 0) if (lastErrno() !== Errno.EINTR) check("poll", -1);
   return (entry[1] ?? 0) >> 16;
 }
@@ -230,7 +230,7 @@ export function pipeState(fd: number): "bytes" | "open" | "ended" {
   return (events & POLLHUP) !== 0 ? "ended" : "open";
 }
 
-/** Bytes that were written to the pipe and not yet read. */
+/** Number of bytes in the pipe that have not been read. */
 export function unreadBytes(fd: number): number {
   const count = new Int32Array(1);
   check("ioctl FIONREAD", libc.ioctl(fd, FIONREAD, count));
@@ -252,7 +252,7 @@ export function openPseudoTerminal(): PseudoTerminal {
   try {
     check("grantpt", libc.grantpt(master));
     check("unlockpt", libc.unlockpt(master));
-    // By the descriptor, not by a path, which a guest may have mounted something over.
+    // Opens the slave end by descriptor: a guest may have mounted something over its path.
     const flags = (O_RDWR | O_NOCTTY | O_CLOEXEC) as Pointer;
     return { master, slave: check("ioctl TIOCGPTPEER", libc.ioctl(master, TIOCGPTPEER, flags)) };
   } catch (error) {
@@ -267,7 +267,7 @@ export function setWindowSize(master: number, rows: number, cols: number): boole
   return libc.ioctl(master, TIOCSWINSZ, new Uint16Array([rows, cols, 0, 0])) === 0;
 }
 
-/** The process group that the terminal's keys go to; null when there is none. */
+/** The terminal's foreground process group, which gets signals of its keys; null if there is none. */
 export function foregroundGroup(master: number): number | null {
   const TIOCGPGRP = 0x540f;
   const group = new Int32Array(1);
@@ -293,7 +293,7 @@ const SO_VM_SOCKETS_BUFFER_MAX_SIZE = 2;
 const VSOCK_BUFFER_BYTES = 1024 * 1024;
 const SOCK_STREAM_FLAGS = 1 | O_NONBLOCK | O_CLOEXEC;
 
-/** Two connected ends within this process. */
+/** Two connected sockets within this process. */
 export function socketPair(): [number, number] {
   const AF_UNIX = 1;
   const ends = new Int32Array(2);
@@ -302,9 +302,9 @@ export function socketPair(): [number, number] {
   return [one, other];
 }
 
-/** Frames that go by one call, in two packets each. */
+/** Maximum number of frames per call, two packets each. */
 export const MAX_FRAMES = 4;
-/** struct mmsghdr has 64 bytes, among them the address and number of its parts, and how many bytes of it were sent. */
+/** struct mmsghdr has 64 bytes, among them the address and number of its parts, and the number of bytes sent. */
 const PACKET = { words: 16, parts: 4, count: 6, sent: 14 } as const;
 /** A frame's three parts, in two packets: its header with the bytes that fit behind it, and the rest. */
 const outgoing = (() => {
@@ -343,7 +343,7 @@ export function sendFrames(
     at += first + second;
     count += second > 0 ? 2 : 1;
   }
-  // The kernel stops after a packet that went in part: nothing overtakes the rest of it.
+  // The kernel stops after a partially sent packet: no packet overtakes the rest of it.
   const sent = libc.sendmmsg(fd, packets, count, MSG_DONTWAIT_NOSIGNAL);
   let total = 0;
   for (let index = 0; index < sent; index++) total += packets[index * PACKET.words + PACKET.sent] ?? 0;
@@ -382,7 +382,7 @@ function vsockAddress(cid: number, port: number): Buffer {
   return address;
 }
 
-/** Whether a connect is still under way. Throws when it has failed; the descriptor stays the caller's. */
+/** Whether a connect is still in progress. Throws if it has failed; the caller keeps the descriptor. */
 export function connecting(fd: number): boolean {
   const POLLOUT = 4;
   const SOL_SOCKET = 1;
@@ -415,7 +415,7 @@ export function originalDestination(fd: number): { address: Uint8Array; port: nu
   return null;
 }
 
-/** Closing the socket from now on resets its connection. */
+/** Closing the socket from now on sends a reset. */
 export function resetOnClose(fd: number): void {
   const SOL_SOCKET = 1;
   const SO_LINGER = 13;
@@ -437,7 +437,7 @@ export function deviceEventSocket(): number {
   return fd;
 }
 
-/** VMADDR_CID_ANY: an address of any device, and the kernel's answer if there is no device. */
+/** VMADDR_CID_ANY: the address of any device, and the kernel's result if there is no device. */
 const ANY_CID = 0xffffffff;
 export const NO_CID = ANY_CID;
 
@@ -503,7 +503,7 @@ export function addEntropy(bytes: Uint8Array): void {
   });
 }
 
-/** Raises an interface; the loopback gets its addresses by that alone. */
+/** Brings an interface up; the loopback interface gets its addresses by that alone. */
 export function raiseInterface(name: string): void {
   const IFF_UP_RUNNING = 0x41;
   setInterfaceFlags(name, IFF_UP_RUNNING);
@@ -530,7 +530,7 @@ function setInterfaceFlags(name: string, flags: number): void {
   }
 }
 
-/** How many files a process may open, for this one and all that it starts. */
+/** Limits the number of open files, for this process and its children. */
 export function setOpenFileLimit(soft: number, hard: number): void {
   const RLIMIT_NOFILE = 7;
   check("setrlimit", libc.setrlimit(RLIMIT_NOFILE, new BigUint64Array([BigInt(soft), BigInt(hard)])));
@@ -538,7 +538,7 @@ export function setOpenFileLimit(soft: number, hard: number): void {
 
 const RESOURCE = { processes: 6, pending_signals: 11 } as const;
 
-/** The soft limit of a process; 0 is this one. */
+/** The soft limit of a process; pid 0 is this process. */
 export function resourceLimit(pid: number, kind: keyof typeof RESOURCE): number {
   const limit = new BigUint64Array(2);
   check("prlimit", libc.prlimit(pid, RESOURCE[kind], null, limit));
@@ -549,12 +549,12 @@ export function setResourceLimit(pid: number, kind: keyof typeof RESOURCE, most:
   check("prlimit", libc.prlimit(pid, RESOURCE[kind], new BigUint64Array([BigInt(most), BigInt(most)]), null));
 }
 
-/** Makes a device node that its owner alone may use. */
+/** Creates a device node that only its owner may use. */
 export function makeDeviceNode(path: string, kind: "block" | "character", major: number, minor: number): void {
   const S_IFCHR = 0o020000;
   const S_IFBLK = 0o060000;
   const OWNERS_ALONE = 0o600;
-  // The kernel's encoding: eight bits of the minor number, the major's twelve, the minor's others.
+  // The kernel's encoding: eight bits of the minor number, the major number's twelve, the minor number's other bits.
   const device = BigInt((minor & 0xff) | ((major & 0xfff) << 8)) | (BigInt(minor >> 8) << 20n);
   const mode = (kind === "block" ? S_IFBLK : S_IFCHR) | OWNERS_ALONE;
   check(`mknod ${path}`, libc.mknod(text(path), mode, device));
@@ -588,7 +588,7 @@ const SPAWN_SETSIGDEF = 0x04;
 const SPAWN_SETSIGMASK = 0x08;
 const SPAWN_SETSID = 0x80;
 const SPAWN_SETCGROUP = 0x100;
-/** Both with room to spare: glibc has 336 and 80 bytes. */
+/** Both larger than needed: glibc has 336 and 80 bytes. */
 const SPAWN_ATTRIBUTE_BYTES = 512;
 const SPAWN_ACTIONS_BYTES = 128;
 const SIGNAL_SET_BYTES = 128;
@@ -642,10 +642,10 @@ const usualTexts = Buffer.allocUnsafeSlow(USUAL_TEXT_BYTES);
 /** Memory of strings whose addresses a call is given: no other reference keeps it alive. */
 let textsInUse = usualTexts;
 
-/** Addresses of C strings, and zeros for null. They hold until the next call. */
+/** Addresses of C strings, and zeros for null. Valid until the next call. */
 function addressesOf(values: readonly (string | null)[]): Uint32Array {
   let most = 0;
-  // A character takes three bytes at most, a pair of them four.
+  // A character takes at most three bytes, a surrogate pair four.
   for (const value of values) most += value === null ? 0 : value.length * 3 + 1;
   textsInUse = most <= USUAL_TEXT_BYTES ? usualTexts : Buffer.allocUnsafeSlow(most);
   const begin = ptr(textsInUse);
@@ -673,19 +673,19 @@ const SIGINFO_PID = 16 / 4;
 const SIGINFO_STATUS = 24 / 4;
 const CLD_EXITED = 1;
 
-/** A child that has ended: with its exit code, or by a signal of this number. */
+/** A child that has exited: its exit code, or the number of its signal. */
 export interface Zombie {
   pid: number;
   exit_code: number | null;
   signal: number | null;
 }
 
-/** A child that has ended and was not waited for yet, left as it is; null when there is none. */
+/** Returns an exited child without reaping it; null if there is none. */
 export function peekZombie(): Zombie | null {
   return wait(P_ALL, 0, WEXITED | WNOHANG | WNOWAIT);
 }
 
-/** The same, of one child or of any, and waits for it. */
+/** Reaps an exited child, the given one or any. */
 export function reapZombie(pid?: number): Zombie | null {
   return pid === undefined ? wait(P_ALL, 0, WEXITED | WNOHANG) : wait(P_PID, pid, WEXITED | WNOHANG);
 }
@@ -713,7 +713,10 @@ export function openInotify(): number {
   return check("inotify_init1", libc.inotify_init1(O_NONBLOCK | O_CLOEXEC));
 }
 
-/** The number by which changes of the place name it; the same place has the same number again. `path` has no zero at its end. */
+/**
+ * Adds a watch and returns its descriptor, which names the path in events; the same inode gets the same descriptor again. `path` has no
+ * terminating zero.
+ */
 export function watchPlace(inotify: number, path: Uint8Array, mask: number): number {
   return check("inotify_add_watch", libc.inotify_add_watch(inotify, Buffer.concat([path, Buffer.alloc(1)]), mask));
 }
@@ -722,7 +725,7 @@ export function watchPlace(inotify: number, path: Uint8Array, mask: number): num
 
 const ADVICE = { normal: 0, random: 1, pageout: 21 } as const;
 
-/** madvise(2) on a mapping of this process, from one address to another. */
+/** madvise(2) on a mapping of this process, for the addresses `from` to `to`. */
 export function adviseMemory(from: bigint, to: bigint, advice: keyof typeof ADVICE): void {
   check("madvise", libc.madvise(from, to - from, ADVICE[advice]));
 }

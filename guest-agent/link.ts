@@ -31,9 +31,9 @@ import { linkOver } from "./socket-link.ts";
 const HOST_CID = 2;
 /** While there is no device; a new device raises an event, so polling can be rare. */
 const DIAL_UNPLUGGED_MS = 2_000;
-/** How long an answer is waited for at most, until the host has been met. */
+/** Maximum wait for a connection's answer, until the host has set the guest up. */
 const MAX_PATIENCE_MS = 8 * CONNECT_DEADLINE_MS;
-/** While the host refuses: soon, then more and more seldom. */
+/** Retry delays while the host refuses, with backoff. */
 const DIAL_REFUSED_MS = { first: 10, most: 200 } as const;
 /** If a daemon listens, an answer takes a few ms. */
 const CONNECT_POLL_MS = { soon: 1, late: 25 } as const;
@@ -53,7 +53,7 @@ export interface Served {
 /** Connects to a port of the host. Rejects with SystemError if it is refused, and otherwise if there is no answer within this time. */
 type Connect = (port: number, patienceMs: number) => Promise<number>;
 
-/** Never returns. A dial waits for a rehearsal that is under way. */
+/** Never returns. Dialling waits until a rehearsal in progress is over. */
 export async function keepLinked(
   served: Served,
   rehearsal: Pick<PoolWarmUp, "over" | "end">,
@@ -65,7 +65,7 @@ export async function keepLinked(
   const ports = new HostPorts();
   while (true) {
     const fd = await dial(ports, devices, rehearsal, connect, () => served.setup.done);
-    // Its memory is a sandbox's from now on.
+    // From now on the guest's memory belongs to a sandbox.
     rehearsal.end();
     const { reason, welcomed } = await serve(fd, ports.port, served, localCid).catch((error) => ({
       reason: String(error),
@@ -78,7 +78,7 @@ export async function keepLinked(
   }
 }
 
-/** Serves one connection to `port`; resolves to why it ended, and whether the guest's host had welcomed the guest. */
+/** Serves one connection to `port`; resolves to the reason for its end, and whether the host welcomed the guest. */
 export async function serve(
   fd: number,
   port: number,
@@ -148,7 +148,7 @@ async function dial(
         continue;
       }
       if (!(error instanceof libc.SystemError)) {
-        // A host that has much to do answers late the first time; later, no answer is more likely the quirk silent_connect.
+        // A busy host answers the first connection late; later, a missing answer is more likely the quirk silent_connect.
         if (!isSetUp()) patienceMs = Math.min(patienceMs * 2, MAX_PATIENCE_MS);
         ports.first();
       } else if (!ports.next()) continue;
@@ -169,7 +169,7 @@ async function connectVsock(own: OwnPorts, port: number, patienceMs: number): Pr
     const begin = performance.now();
     while (libc.connecting(fd)) {
       const waited = performance.now() - begin;
-      // The quirk silent_connect: no answer is one too.
+      // With the quirk silent_connect, a refusal arrives as no answer.
       if (waited > patienceMs) throw new Error("no answer");
       await sleep(waited < CONNECT_LATE_MS ? CONNECT_POLL_MS.soon : CONNECT_POLL_MS.late);
     }

@@ -37,7 +37,7 @@ import { Terminals } from "./terminal/terminals.ts";
 import { trimMemory } from "./trim-memory.ts";
 import { touchDrive, touchUp, warmUp } from "./warm-up.ts";
 
-/** A template is warmed once for all its clones; a guest that boots for itself is in a hurry. */
+/** A template is warmed up once for all its clones; a guest that boots without a template has to be fast. */
 const WARM_UP_ROUNDS = { template: 50, again: 2, alone: 1 } as const;
 
 const SPURNED_SIGNALS = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGALRM"] as const;
@@ -48,10 +48,10 @@ if (process.argv[2] === FILM_COMMAND) {
   process.exit(0);
 }
 
-// The end of process 1 is the end of the guest: one command's trouble must not be everyone's.
+// The exit of process 1 ends the guest, so an uncaught error is only logged.
 process.on("uncaughtException", (error) => log("uncaught", error));
 process.on("unhandledRejection", (error) => log("unhandled", error));
-// The kernel spares process 1 the signals that it has no handler for; Bun has handlers, and they would end it.
+// The kernel drops signals for which process 1 has no handler; Bun installs handlers, which would end it.
 for (const signal of SPURNED_SIGNALS) process.on(signal, () => log(`${signal} ignored`));
 
 boot();

@@ -4,7 +4,7 @@
  */
 import { Errno, SystemError } from "./libc.ts";
 
-/** Reserved, and none of the host's: on a loopback of vsock, as in tests, both ends are of one kernel. */
+/** Reserved ports that the host does not use: on a vsock loopback, as in tests, both ends belong to one kernel. */
 const PORTS = { first: 512, count: 504 } as const;
 
 export class OwnPorts {

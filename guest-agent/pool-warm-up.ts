@@ -14,7 +14,7 @@ export class PoolWarmUp {
   readonly #useDrive: () => Promise<void>;
   /** Open while a rehearsal may start. */
   #console: number | null = null;
-  /** Resolves when the agent may dial: the drive may still be tried. */
+  /** Resolves when the agent may dial; the drive's rehearsal may still run. */
   over: Promise<void> = Promise.resolve();
 
   constructor(warm: () => Promise<void>, useDrive: () => Promise<void>) {
@@ -23,8 +23,8 @@ export class PoolWarmUp {
   }
 
   /**
-   * Waits for a line on the console, once; its text is ignored. SIGIO is the cheapest notification, but no proof of input: the kernel also
-   * sends it when the console takes output again after a partial write, and root may send it.
+   * Waits for one line on the console; its text is ignored. SIGIO is the cheapest notification, but no proof of input: the kernel also
+   * sends it when the console accepts output again after a partial write, and root may send it.
    */
   listen(path = "/dev/console"): void {
     const fd = libc.openForSignal(path);

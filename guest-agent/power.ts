@@ -7,7 +7,7 @@ import { log } from "./log.ts";
 
 /** For programs that save their state on SIGTERM. */
 const GRACE_MS = 500;
-/** For the answer to leave the guest before the guest is gone. */
+/** Time for the answer to reach the host before the guest powers off. */
 const ANSWER_MS = 20;
 const EVERYONE = -1;
 const READ_ONLY_MS = 10_000;
@@ -39,7 +39,7 @@ async function makeReadOnly(): Promise<void> {
   }
 }
 
-/** Everyone but us and the kernel's own. */
+/** Signals every process except this one and kernel threads. */
 function signalEveryone(signal: NodeJS.Signals): void {
   try {
     process.kill(EVERYONE, signal);

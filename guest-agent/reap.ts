@@ -15,7 +15,7 @@ export class Reaper {
     process.on("SIGCHLD", () => this.#sweep());
   }
 
-  /** Leaves a child to Bun. To be called in the same turn as its spawn. */
+  /** Leaves the reaping of a child to Bun. Must be called in the same event loop turn as the spawn. */
   spare(child: { pid: number; exited: Promise<unknown> }): void {
     this.#buns.add(child.pid);
     const forget = () => {

@@ -23,7 +23,7 @@ import { connectToScreen } from "./screen/connect.ts";
 import { isDrive } from "./setup.ts";
 import type { Terminals } from "./terminal/terminals.ts";
 
-/** Ends its stream; the request is an object with this method, and nothing else about it is sure. */
+/** Ends its stream. The request is an object with this method; its other fields are not validated. */
 type Handler = (stream: Stream, request: object) => Promise<void> | void;
 
 export type Router = (stream: Stream, request: unknown) => void;

@@ -6,7 +6,7 @@ import type { Reaper } from "./reap.ts";
 interface Run {
   argv: string[];
   env: Record<string, string>;
-  /** The file to which its output is added. */
+  /** The file to which the process's output is appended. */
   log: string;
   /** By performance.now(). */
   deadline: number;

@@ -9,13 +9,13 @@ import { BUSYBOX, RUNTIME } from "../shared/agent-protocol/runtime.ts";
 export const MODULES = `${RUNTIME}/modules`;
 /** The kernel's module loader program. */
 export const LOAD_MODULE = `${RUNTIME}/bin/load-module`;
-/** The room's command line, which is this program under another name: a second one would double the image's share of it. */
+/** The room's command line: this program under another name, since a second copy would double its size in the image. */
 export const ROOM = `${RUNTIME}/bin/room`;
 /** Directory in which people and programs find it. */
 export const ROOM_COMMAND_PLACE = "/usr/local/bin";
 
 const LOADER = `${RUNTIME}/lib/ld.so`;
-/** Parts of the agent are tried outside of guests too, with the programs that are there. */
+/** Parts of the agent are also tested outside of guests, with the programs installed there. */
 const IS_THERE = existsSync(LOADER);
 
 /** Interpreter for scripts: the root's own shell, or that of the runtime if there is none. */
@@ -23,7 +23,7 @@ export const SCRIPT_SHELL: readonly string[] = existsSync("/bin/sh") ? ["/bin/sh
 
 export type RuntimeProgram = "ip" | "modprobe" | "nft" | "setpriv" | "setsid" | "umount";
 
-/** The command line of one of them. */
+/** The command line of a runtime program. */
 export function runtimeProgram(name: RuntimeProgram, ...argv: string[]): string[] {
   if (!IS_THERE) return [`/usr/bin/${name}`, ...argv];
   return [LOADER, "--library-path", `${RUNTIME}/lib`, "--argv0", name, `${RUNTIME}/bin/${name}`, ...argv];

@@ -31,7 +31,7 @@ export type Machine = Pick<typeof libc, "addEntropy" | "setClock" | "setHostname
 const MACHINE: Machine = { ...libc, writeEtc, renewBootId, setKernelLimits };
 
 type GuestSettings = Omit<Welcome, "generation" | "secret" | "proof">;
-/** Does a part of it, and measures how long that takes. */
+/** Executes a stage of the set-up and measures its duration. */
 type Stage = (name: string, act: () => Promise<void> | void) => Promise<void>;
 
 export class Setup {
@@ -44,7 +44,7 @@ export class Setup {
   #turn: Promise<unknown> = Promise.resolve();
   #env: Record<string, string> = {};
   #done = false;
-  /** The secret of the last restore that was carried out. */
+  /** The secret of the last completed restore. */
   #restoredBy: string | undefined;
 
   constructor(
@@ -111,7 +111,7 @@ export class Setup {
   async #restore(welcome: GuestSettings, { how, secret }: Restored, stage: Stage): Promise<void> {
     if (how === "resumed") await this.#mount(welcome, stage);
     else {
-      // The ready to it was lost.
+      // The host did not receive the ready for this welcome and repeats it.
       if (secret === this.#restoredBy) return;
       await this.#become(welcome, stage);
       this.#env = welcome.env;

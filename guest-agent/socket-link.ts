@@ -4,7 +4,7 @@ import { MAX_WRITE_BYTES } from "../shared/agent-protocol/device-quirks.ts";
 import { Link, type LinkOptions, type Transport } from "../shared/agent-protocol/link.ts";
 import * as libc from "./libc.ts";
 
-/** Takes over a connected stream socket. */
+/** Takes ownership of a connected stream socket. */
 export async function linkOver(fd: number, options: Omit<LinkOptions, "transport">): Promise<Link> {
   const transport = new SocketTransport(fd);
   const link = new Link({ ...options, transport });

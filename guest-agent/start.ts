@@ -28,7 +28,7 @@ const LOG = "/var/log/roomd-start.log";
 const ASK_AGAIN_MS = 1000;
 /** A program that is still running after this time counts as up, if there is no `ready` script. */
 const STAYS_MS = 2000;
-/** Of `restored`, for which a create waits, and of `before_save`. */
+/** Time limit of the hooks `restored`, for which a create waits, and `before_save`. */
 const HOOK_MS = 20_000;
 /**
  * Thawed programs are busy at first, while the caller's first command is waiting: they get the lowest CPU weight for 2 s. A command that

@@ -65,7 +65,8 @@ function zeroFreeMemory(): void {
   try {
     const file = openSync(`${PLACE}/zeros`, "w");
     try {
-      // Counted out beforehand: the kernel takes memory from programs to keep some free, and it would never be enough.
+      // The amount is computed beforehand: the kernel reclaims memory from programs to keep some free, so writing until none is free would
+      // not end.
       const spared = Math.max(LEFT_KIB, 4 * Number(readFileSync(KEPT_FREE, "utf8")));
       for (let left = (freeKib() - spared) * 1024; left > 0; left -= ZEROS.byteLength) writeSync(file, ZEROS);
     } finally {

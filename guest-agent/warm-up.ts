@@ -36,10 +36,10 @@ const MOUNT_POINT = "/run/roomd-warm-up";
 const DRIVE_MS = { deadline: 5_000, look: 10 } as const;
 const COMMANDS: readonly string[][] = [["true"], ["/bin/sh", "-c", "cat; echo warm >&2"], ["no-such-program"]];
 
-/** Each takes as long as a shell's start. */
+/** Number of shells that are run; each takes as long as a shell's start. */
 const SHELLS = 3;
 
-/** Any outside; of a range that is set aside for examples (RFC 5737). */
+/** An external address, in a range reserved for documentation (RFC 5737). */
 const OUTSIDE = { host: "198.51.100.1", port: 7 } as const;
 const MANY_BYTES = 8 * 1024 * 1024;
 
@@ -49,7 +49,7 @@ export interface Cast {
   line: HostConnection;
 }
 
-/** `network` is whether there is one to go out by. */
+/** `network`: whether the guest has a network for outgoing connections. */
 export async function warmUp(cast: Cast, rounds: number, network: boolean): Promise<void> {
   touchMount();
   await rehearse(cast, async (host) => {
@@ -64,10 +64,10 @@ export async function warmUp(cast: Cast, rounds: number, network: boolean): Prom
   Bun.gc(true);
 }
 
-/** The least that a sandbox's start and its first command go through. */
+/** The minimum rehearsal: a sandbox's start and its first command. */
 export async function touchUp(cast: Cast): Promise<void> {
   await rehearse(cast, (host) => runOnce(host, ["true"], false));
-  // Else one falls into a command of the sandbox's first.
+  // Otherwise a garbage collection would interrupt the sandbox's first command.
   Bun.gc(true);
 }
 
@@ -116,7 +116,7 @@ async function rehearse({ router, line }: Cast, commands: (host: Link) => Promis
   writeEtc("machine-id", "");
 }
 
-/** Changes nothing that the real one does not change again. */
+/** A welcome whose settings the real welcome all replaces. */
 function rehearsal(): Welcome {
   return {
     generation: GENERATION,

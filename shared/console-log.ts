@@ -1,6 +1,6 @@
-/** Bounds of an answer with lines of a sandbox's console. */
+/** Limits of a response with lines of a sandbox's console. */
 
-/** Bytes of text after which an answer ends. */
+/** A response ends once it has this many bytes of text. */
 export const LOG_ANSWER_BYTES = 256 * 1024;
-/** Longest text of a line; a longer one is cut. */
+/** Maximum length of a line's text; longer lines are truncated. */
 export const LOG_LINE_BYTES = 8 * 1024;

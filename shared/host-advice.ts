@@ -77,14 +77,14 @@ function ofOlder({ host, version }: ListedHost): Advice {
   };
 }
 
-/** Whether another host that runs has a newer version. */
+/** Whether another running host has a newer version. */
 export function isOlderThanOthers({ version }: ListedHost, all: readonly ListedHost[]): boolean {
   return all.some(
     (other) => other.state !== "gone" && other.state !== "unreachable" && isOlder(version, other.version),
   );
 }
 
-/** By the numbers in them, from the left. */
+/** Compares versions number by number, from the left. */
 function isOlder(version: string | null, than: string | null): boolean {
   if (version === null || than === null) return false;
   const [own, other] = [numbersOf(version), numbersOf(than)];

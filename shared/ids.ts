@@ -85,7 +85,7 @@ export function newId<Prefix extends keyof Generated>(prefix: Prefix, ulid = nex
   return `${prefix}_${ulid}` as Generated[Prefix];
 }
 
-/** The ULID that follows from a time and a digest of 16 bytes or more: the same again for the same. */
+/** The ULID derived from a time and a digest of 16 bytes or more: deterministic. */
 export function ulidFrom(atMs: number, digest: Uint8Array): string {
   let next = 0;
   return ulid(atMs, () => (digest[next++] ?? 0) / 256);
@@ -94,13 +94,13 @@ export function ulidFrom(atMs: number, digest: Uint8Array): string {
 /** Names that callers choose: room_id, agent_id; also the `{sandbox}` of a path, which is an agent_id or a sandbox_id. */
 export const NAME_PATTERN = "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$";
 
-/** agent_id: a name that cannot be taken for a sandbox_id. */
+/** agent_id: a name that cannot be mistaken for a sandbox_id. */
 export const AGENT_PATTERN = "^(?!sbx_)[A-Za-z0-9][A-Za-z0-9._-]{0,127}$";
 
 /** Permanent id of a room; it names directories. */
 export const ROOM_UID_PATTERN = "^rom_[0-9A-HJKMNP-TV-Z]{26}$";
 
-/** A request id that a client may bring along; anything else is replaced by our own. */
+/** A client-supplied request id; the daemon replaces any id that does not match. */
 export const REQUEST_ID_PATTERN = "^[\\w.-]{1,128}$";
 
 export const GUEST_CID_MIN = 9100;

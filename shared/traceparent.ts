@@ -3,7 +3,7 @@
  * from the parsed fields, so that nothing else of an untrusted text is propagated.
  */
 
-/** The header of HTTP, the name in `_meta` of MCP, and the header of messages. */
+/** Name of the HTTP header, of the field in MCP's `_meta`, and of the header of messages. */
 export const TRACEPARENT = "traceparent";
 /** The variable with which a command continues the trace of its caller. */
 export const TRACEPARENT_VARIABLE = "TRACEPARENT";
@@ -18,9 +18,9 @@ export interface TraceContext {
   sampled: boolean;
 }
 
-/** Of a later version the same fields are read, whatever follows them. */
+/** For later versions, the same fields are read; any further fields are ignored. */
 const FORM = /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(-.*)?$/;
-/** Longer is nothing that a program has written. */
+/** Maximum length; no program writes a longer value. */
 const MAX_LENGTH = 256;
 
 /** Null if absent or malformed. */

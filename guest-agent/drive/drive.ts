@@ -14,7 +14,7 @@ import * as libc from "../libc.ts";
 import type { Reaper } from "../reap.ts";
 import { runtimeProgram } from "../runtime.ts";
 
-/** Hotplug ends when the guest's driver has probed the device, well after the host's command for it. */
+/** Hotplug ends when the guest's driver has probed the device, well after the host's plug command. */
 const PLUG_DEADLINE_MS = 10_000;
 const PLUG_RETRY_MS = 3;
 const ANSWER_DEADLINE_MS = 3_000;
@@ -36,7 +36,7 @@ export class Drive {
     this.#reaper = reaper;
   }
 
-  /** Once; again is nothing. Set-user-id files and devices that another guest made there have no effect in this one. */
+  /** Idempotent. Set-user-id files and device nodes that another guest created on the drive have no effect in this guest. */
   async mount({ tag, mount_point }: NonNullable<Welcome["drive"]>): Promise<void> {
     if (mountedAt(mount_point) !== tag) {
       await this.lose();
@@ -108,7 +108,7 @@ export class Drive {
   }
 }
 
-/** Waits for the virtiofs device: to try the mount itself would make the kernel print a line for each try. */
+/** Waits for the virtiofs device: each failed mount attempt would make the kernel print a line. */
 async function plugged(tag: string): Promise<void> {
   const giveUpAt = performance.now() + PLUG_DEADLINE_MS;
   while (!drivesThere().includes(tag)) {

@@ -99,7 +99,7 @@ function takeIn(stream: Stream, socket: Socket, seen: FirstBytes): void {
   socket.once("end", () => void turn.then(() => stream.endChannel(Channel.stdin)));
 }
 
-/** From the host to the program, as fast as it reads. */
+/** Copies bytes from the host to the program, as fast as the program reads. */
 async function giveOut(stream: Stream, socket: Socket, seen: FirstBytes): Promise<void> {
   for await (const bytes of stream.read(Channel.stdout)) {
     if (socket.destroyed) return;

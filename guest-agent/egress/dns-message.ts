@@ -1,4 +1,4 @@
-/** DNS messages as far as the guest's resolver needs them: one question in, its answer out (RFC 1035). */
+/** DNS messages as far as the guest's resolver needs them: parses one question and writes its answer (RFC 1035). */
 import type { DnsRecord } from "../../shared/agent-protocol/messages.ts";
 
 export const RecordType = { A: 1, MX: 15, TXT: 16, AAAA: 28, SRV: 33 } as const;
@@ -15,10 +15,10 @@ const TTL_SECONDS = 60;
 
 export interface Question {
   id: number;
-  /** In lower case, without the dot at its end. */
+  /** In lower case, without the trailing dot. */
   name: string;
   type: number;
-  /** The question as it was sent, to be sent back. */
+  /** The question as it was received, to be echoed. */
   bytes: Uint8Array;
   recursionDesired: boolean;
   /** The largest UDP answer that the client accepts (RFC 6891, 6.2.3). */
@@ -36,7 +36,7 @@ export function readQuestion(message: Uint8Array): Question | null {
   let offset = HEADER_BYTES;
   for (;;) {
     const length = message[offset];
-    // Two high bits would be a pointer, which no first name needs.
+    // Two high bits mark a compression pointer, which the first name of a message does not need.
     if (length === undefined || length > 63) return null;
     offset++;
     if (length === 0) break;
@@ -65,7 +65,7 @@ function udpBytesOf(view: DataView, at: number): number {
   return hasOpt ? Math.min(Math.max(view.getUint16(at + 3), UDP_BYTES.least), UDP_BYTES.most) : UDP_BYTES.least;
 }
 
-/** The answer with records if the transport takes its size, else an empty truncated one, so that the client repeats the query by TCP. */
+/** The answer with records if it fits the transport, else an empty truncated one, so that the client repeats the query over TCP. */
 export function writeRecords(question: Question, records: readonly DnsRecord[], mostBytes: number): Uint8Array {
   const head = writeAnswer(question, ResponseCode.ok, null);
   const bodies = records.map((record) => {
@@ -86,7 +86,7 @@ export function writeRecords(question: Question, records: readonly DnsRecord[], 
   return message;
 }
 
-/** Names in them are not compressed (RFC 2782 wants that of SRV). */
+/** Names in the data are not compressed (RFC 2782 requires that for SRV). */
 function dataOf(record: DnsRecord): Buffer {
   switch (record.type) {
     case "SRV":
@@ -112,7 +112,7 @@ const nameOf = (name: string) =>
     Buffer.of(0),
   ]);
 
-/** The answer: an address, or none, with its code. */
+/** An answer with a response code and an address, if there is one. */
 export function writeAnswer(question: Question, code: number, address: number | null): Uint8Array {
   const answerBytes = address === null ? 0 : 16;
   const message = new Uint8Array(HEADER_BYTES + question.bytes.byteLength + answerBytes);

@@ -34,14 +34,14 @@ export class Egress {
     await this.#made;
   }
 
-  /** Takes the network away from a guest that is to have none. */
+  /** Removes the network from a guest without egress. */
   async forbid(): Promise<void> {
     if (await this.#made) removeRoutes();
   }
 
   async #make(): Promise<void> {
     const names = new Names();
-    // It brings the address that containers reach.
+    // Creates the address that containers reach.
     await makeNetwork(this.#reaper);
     await new Resolver(this.#line, names).listen();
     await new Connections(this.#line, names).listen();

@@ -3,7 +3,7 @@
  * connection identifies the name that was resolved; only the host has the real addresses.
  */
 
-/** 198.18.0.0/15, set aside for tests between networks: never an address of the internet. */
+/** 198.18.0.0/15, reserved for tests between networks: never an address of the internet. */
 const FIRST = 198 * 2 ** 24 + 18 * 2 ** 16;
 /** Names in the cache; the least recently used one is evicted first. */
 const MAX_NAMES = 65_536;

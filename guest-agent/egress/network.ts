@@ -62,8 +62,8 @@ table inet roomd {
 `;
 
 /**
- * Connections that the kernel tracks at most, which it derives from the memory at boot; entries take memory only while they are used.
- * A closed connection is forgotten sooner than after two minutes, so that 200 a second leave most of the table free.
+ * Maximum number of connections that the kernel tracks, which it derives from the memory at boot; entries take memory only while in use. A
+ * closed connection is dropped before the default two minutes, so that 200 per second leave most of the table free.
  */
 const TRACKED = {
   "module/nf_conntrack/parameters/hashsize": "65536",
@@ -88,7 +88,7 @@ export async function makeNetwork(reaper: Reaper): Promise<void> {
 
 const ROUTES = `route add 0.0.0.0/0 dev ${INTERFACE}\nroute add ::/0 dev ${INTERFACE}\n`;
 
-/** Without the interface there is no route: every connection is refused by the guest's own kernel. */
+/** Without the interface there is no route: the guest's kernel refuses every connection. */
 export function removeRoutes(): void {
   libc.lowerInterface(INTERFACE);
 }

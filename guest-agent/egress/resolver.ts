@@ -19,14 +19,14 @@ import { OWN_ADDRESS, RESOLVER } from "./places.ts";
 
 /** After that long, clients retry anyway. */
 const HOST_ANSWER_MS = 10_000;
-/** The host takes 400 look-ups a second, some of which wait for DNS. */
+/** The host processes 400 look-ups per second; some of them wait for DNS. */
 const MAX_ASKED_AT_ONCE = 256;
 const MAX_TCP_CLIENTS = 32;
 const TCP_IDLE_MS = 10_000;
-/** A query has one name, and a little of options. */
+/** A query contains one name and a few options. */
 const MAX_QUERY_BYTES = 4096;
 
-/** By TCP a message is as long as its length field allows. */
+/** Over TCP, a message is as long as its length field allows. */
 const MAX_TCP_BYTES = 65_535;
 const TYPES: ReadonlyMap<number, DnsRecord["type"]> = new Map([
   [RecordType.SRV, "SRV"],
@@ -40,7 +40,7 @@ export class Resolver {
   readonly #line: HostConnection;
   readonly #names: Names;
   readonly #asked = new Map<string, Promise<ResolverAnswer>>();
-  /** Questions that the host has not answered yet. */
+  /** Number of questions that the host has not answered yet. */
   #waiting = 0;
   #tcpClients = 0;
 
@@ -49,7 +49,7 @@ export class Resolver {
     this.#names = names;
   }
 
-  /** Listens on UDP and TCP, for the guest's programs and for containers. */
+  /** Listens on UDP and TCP, for programs of the guest and for containers. */
   async listen(): Promise<void> {
     for (const address of [RESOLVER.address, OWN_ADDRESS]) await this.#listen(address);
   }
@@ -133,7 +133,7 @@ export class Resolver {
     }
   }
 
-  /** Over TCP each message has its length before it. */
+  /** Over TCP, each message is preceded by its length. */
   #serve(client: Socket): void {
     client.on("error", () => {});
     if (this.#tcpClients >= MAX_TCP_CLIENTS) return void client.destroy();

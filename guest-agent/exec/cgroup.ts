@@ -13,7 +13,7 @@ const WEIGHT = { least: "1", usual: "100" } as const;
 /** Pid 0: the kernel takes it as the writing process. */
 const SELF = "0";
 
-/** Nothing is in them: making and removing one costs more than keeping it. */
+/** Empty cgroups for reuse: creating and removing one costs more than keeping it. */
 const free: Cgroup[] = [];
 const MAX_FREE = 16;
 /** Released cgroups with processes that outlived their execution. */
@@ -24,19 +24,19 @@ const FREEZE_MS = 5_000;
 const FREEZE_POLL_MS = 10;
 let homeProcs: number | null = null;
 
-/** Each group has its share of the processors. */
+/** Enables the CPU and memory controllers, so that each cgroup gets its share of the processors. */
 function share(): void {
   mkdirSync(join(ROOT, OURS), { recursive: true });
   for (const parent of [ROOT, join(ROOT, OURS)]) {
     try {
       writeFileSync(join(parent, "cgroup.subtree_control"), "+cpu");
     } catch {
-      // Then processes share them, whosever they are.
+      // Without the CPU controller, all processes compete equally, whatever their execution.
     }
     try {
       writeFileSync(join(parent, "cgroup.subtree_control"), "+memory");
     } catch {
-      // Then the command of a process that the kernel ended for lack of memory is unknown.
+      // Without the memory controller, the execution of an OOM-killed process is unknown.
     }
   }
 }
@@ -59,12 +59,12 @@ const said = Buffer.alloc(256);
 
 export class Cgroup {
   readonly #directory: string;
-  /** Both stay open: a group is used again and again. */
+  /** Both descriptors stay open: a cgroup is reused. */
   readonly #place: number;
   readonly #events: number;
   /** Null without the controller. */
   readonly #memoryEvents: number | null;
-  /** Counts the executions that have had it. */
+  /** Number of executions that have used this cgroup. */
   turn = 0;
 
   private constructor(directory: string) {
@@ -102,7 +102,7 @@ export class Cgroup {
     try {
       writeFileSync(join(this.#directory, "cgroup.procs"), SELF);
     } catch {
-      // Root may have removed it: then the process group has to do.
+      // Root may have removed the cgroup: the caller falls back to the process group.
     }
     try {
       return spawn();
@@ -138,7 +138,7 @@ export class Cgroup {
     }
   }
 
-  /** How many of its processes the kernel has ended for lack of memory, ever. */
+  /** Total number of the cgroup's processes that the kernel has OOM-killed. */
   get oomKills(): number {
     if (this.#memoryEvents === null) return 0;
     try {
@@ -149,7 +149,7 @@ export class Cgroup {
     }
   }
 
-  /** Resolves once none of it runs any more, or after a while. */
+  /** Resolves once the whole cgroup is frozen, or after FREEZE_MS. */
   async freeze(): Promise<void> {
     try {
       this.#set("cgroup.freeze", "1");
@@ -175,7 +175,7 @@ export class Cgroup {
     try {
       writeFileSync(join(this.#directory, file), value);
     } catch {
-      // Root may have removed it, or the kernel have no such thing.
+      // Root may have removed the cgroup, or the kernel may lack the feature.
     }
   }
 
@@ -211,7 +211,7 @@ export class Cgroup {
     }
   }
 
-  /** One in which a command has made others stays. */
+  /** Removes the cgroup, unless a command has created child cgroups in it. */
   #remove(): void {
     for (const fd of [this.#place, this.#events, this.#memoryEvents]) if (fd !== null) closeSync(fd);
     try {

@@ -30,12 +30,12 @@ export class Deadline {
     }, timeoutMs);
   }
 
-  /** Whether the command's time was up before it ended. */
+  /** Whether the time limit was reached before the command ended. */
   get passed(): boolean {
     return this.#passed;
   }
 
-  /** Resolves when the command could not be ended. */
+  /** Resolves if the command could not be ended. */
   get lost(): Promise<null> {
     return this.#lost.promise;
   }

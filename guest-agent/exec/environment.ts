@@ -4,7 +4,7 @@ import type { User } from "./user.ts";
 
 export const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/** pip and npm install the programs of a user other than root in its home. */
+/** For users other than root, pip and npm install programs below the home directory. */
 export function environmentOf(user: User): Record<string, string> {
   return {
     PATH: user.uid === 0 ? DEFAULT_PATH : `${user.home}/.local/bin:${DEFAULT_PATH}`,

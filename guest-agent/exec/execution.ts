@@ -49,7 +49,7 @@ export class StartError extends Error {
   }
 }
 
-/** Most commands have ended by then. */
+/** Most commands have ended within this time. */
 const LASTS_AFTER_MS = 20;
 const SHOWN_WORDS = 64;
 const SHOWN_CHARACTERS = 1024;
@@ -59,7 +59,7 @@ interface Own {
   number: number;
   fingerprint: string;
   tag: string;
-  /** The host made its name, for this run alone. */
+  /** Whether the host generated the name, for this run alone. */
   isGenerated: boolean;
   /** The client needs the result, and the output only if the command takes longer. */
   isBrief: boolean;
@@ -71,12 +71,12 @@ export class Execution {
   readonly number: number;
   readonly isGenerated: boolean;
   readonly journal: Journal;
-  /** Resolves once there is a command. Rejects with StartError. */
+  /** Resolves once the command runs. Rejects with StartError. */
   readonly started: Promise<void>;
-  /** Resolves once it has ended and its output is complete. Rejects as `started` does. */
+  /** Resolves once the command has ended and its output is complete. Rejects as `started` does. */
   readonly ended: Promise<void>;
   readonly #lasts = Promise.withResolvers<void>();
-  /** A text that the host wants to have kept. */
+  /** A text that the host stores with the execution. */
   note = "";
   /** A reader has received its whole output and its state. */
   wasTold = false;
@@ -131,7 +131,7 @@ export class Execution {
     };
   }
 
-  /** How long all texts together are that are kept with it. */
+  /** Total length of all texts that are stored with the execution. */
   get characters(): number {
     const { argv, cwd, user, tag } = this.#state;
     let count = 0;
@@ -153,12 +153,12 @@ export class Execution {
     return this.isGenerated && this.wasTold && !this.journal.isRead;
   }
 
-  /** Whether anyone was there to take it. */
+  /** Returns whether a process received the signal. */
   signal(signal: NodeJS.Signals): boolean {
     return this.#state.finished_at_ms === null && (this.#group?.signal(signal) ?? false);
   }
 
-  /** Ends the command and all that it began. Resolves when it is over. */
+  /** Ends the command and all processes that it started. Resolves when they have ended. */
   async end(): Promise<void> {
     await this.#deadline?.end();
     await this.ended;
@@ -185,11 +185,11 @@ export class Execution {
     const group = new ProcessGroup(pid, cgroup, oomKillsBefore);
     this.#group = group;
     this.#deadline = new Deadline(group, request.unlimited ? null : request.timeout_ms);
-    // Within an object: a promise that is returned is waited for.
+    // Wrapped in an object: an async function would await a returned promise.
     return { ended: this.#follow(command, exited, group, this.#deadline, isBrief) };
   }
 
-  /** From the spawn until everything that the command wrote is kept. */
+  /** Runs from the spawn until everything that the command wrote is stored. */
   async #follow(
     { stdout, stderr }: Command,
     exited: Promise<Zombie>,
@@ -211,7 +211,7 @@ export class Execution {
     const ended = await Promise.race([exited, deadline.lost]);
     clearTimeout(look);
     this.#state.finished_at_ms = Date.now();
-    // Before the control group is given back.
+    // Read before the cgroup is released for reuse.
     const oom = group.ranOutOfMemory;
     deadline.commandEnded();
     this.journal.commandEnded();
@@ -264,7 +264,7 @@ async function commandLineOf(deps: ExecDeps, request: ExecRequest): Promise<Omit
   return { argv, user, cwd, env, stdin };
 }
 
-/** Enough to recognise a command by. */
+/** Words by which a user recognizes the command. */
 function shownWords(argv: string[]): string[] {
   let left = SHOWN_CHARACTERS;
   return argv.slice(0, SHOWN_WORDS).map((word) => {

@@ -19,7 +19,7 @@ const GATHER_MS = 1_000;
 /** Fits into the largest frame of a guest, even with worst-case JSON escaping. */
 const MAX_LIST_BYTES = 32 * 1024;
 
-/** How an execution is known again. */
+/** Identity of an execution, by which a repeated request is recognized. */
 export interface Naming {
   fingerprint: string;
   tag: string;
@@ -103,7 +103,7 @@ export class Executions {
     return fitting([...this.#unsettled]);
   }
 
-  /** As if it had never been. */
+  /** Removes the execution with its output, as if it had never been started. */
   forget(execution: Execution): void {
     this.#all.delete(execution.exec_id);
     this.#kept.remove(execution);

@@ -36,7 +36,7 @@ export class FinishedExecutions {
     const share = {
       until: performance.now() + KEPT_SECONDS * 1000,
       disk_bytes,
-      // A character may take two bytes.
+      // A character may take two bytes in memory.
       memory_bytes: memory_bytes + KEPT_EXECUTION_BYTES + 2 * execution.characters,
     };
     this.#all.set(execution, share);

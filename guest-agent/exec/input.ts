@@ -9,7 +9,7 @@ export class Input {
   #received = 0;
   #turn: Promise<unknown> = Promise.resolve();
 
-  /** Takes over the write end of a pipe; null is a command without standard input. */
+  /** Takes ownership of the write end of a pipe; null: a command without standard input. */
   constructor(fd: number | null) {
     this.#open = fd !== null;
     if (fd === null) {
@@ -32,7 +32,7 @@ export class Input {
     return this.#open && !this.#isBroken;
   }
 
-  /** Lets one after another write, whole. */
+  /** Serializes writers: each writes without interruption by another. */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#turn.then(work);
     this.#turn = turn.catch(() => {});
@@ -42,7 +42,7 @@ export class Input {
   /** Resolves once the pipe has accepted them. After the command has closed its standard input, as it is free to, bytes are discarded. */
   async write(bytes: Uint8Array): Promise<void> {
     if (this.#sink && this.isOpen) {
-      // Not by a race with one promise: that would keep something of every write.
+      // Not by Promise.race with one long-lived promise: each write would leave memory there.
       const { promise, resolve } = Promise.withResolvers<void>();
       this.#taken = resolve;
       void this.#put(this.#sink, bytes).then(resolve);

@@ -65,7 +65,7 @@ export class Journal {
   #blocks: [Block, ...Block[]] = [{ offset: 0, first_seq: 1 }];
   /** The newest bytes; null once all of them are in the file and no reader is left. */
   #memory: MemoryRing | null = new MemoryRing(MEMORY_BYTES);
-  /** Up to here it was written to the file. */
+  /** Position up to which the output has been written to the file. */
   #flushed = 0;
   #end = 0;
   #lastSeq = 0;
@@ -113,7 +113,7 @@ export class Journal {
     };
   }
 
-  /** Adds bytes. Resolves when more may follow. */
+  /** Appends bytes. Resolves when the journal accepts more. */
   async append(channel: OutputChannel, bytes: Uint8Array): Promise<void> {
     for (let at = 0; at < bytes.byteLength; ) {
       const begin = at;
@@ -199,12 +199,12 @@ export class Journal {
     return bytes;
   }
 
-  /** For readers: resolves when there is more, or nothing more will come. */
+  /** For readers: resolves when there is more output, or when the output has ended. */
   get grown(): Promise<void> {
     return this.#grown.promise;
   }
 
-  /** For readers: one of them has read on. */
+  /** For readers: reports that a reader has advanced. */
   moved(): void {
     this.#moved();
   }
@@ -238,7 +238,7 @@ export class Journal {
     return fastest !== undefined && fastest.offset < offset && !this.#forgotten;
   }
 
-  /** Whether the oldest block is more than has to be kept. */
+  /** Whether the oldest block may be dropped: the rest alone fills the journal's limit. */
   #isOver(): boolean {
     const next = this.#blocks[1];
     return next !== undefined && this.#end - next.offset >= this.#kept;
@@ -350,7 +350,7 @@ export class Reader {
     return this.#offset;
   }
 
-  /** Whether it has seen all there was, and waits for more. */
+  /** Whether the reader has read all output so far, and waits for more. */
   get follows(): boolean {
     return this.#follows;
   }
@@ -393,7 +393,7 @@ export class Reader {
     return false;
   }
 
-  /** Moves on to the piece after this one. */
+  /** Advances to the piece after position `after`. */
   async skipTo(after: number): Promise<void> {
     for (;;) {
       const bytes = this.#journal.inMemory(this.#offset) ?? (await this.#read());

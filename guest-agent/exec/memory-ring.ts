@@ -38,7 +38,7 @@ export class MemoryRing {
     return this.#bytes.subarray(at, at + most);
   }
 
-  /** Below its full size it has never wrapped: it grows before it would. */
+  /** Enlarges the ring. A ring below its full size has never wrapped: it grows first. */
   #grow(end: number, wanted: number): void {
     const { byteLength } = this.#bytes;
     if (wanted <= byteLength || byteLength === this.capacity) return;

@@ -38,20 +38,20 @@ export class Output {
   /** Ends a wait for more. */
   #look = () => {};
 
-  /** Takes over the read end of a pipe. */
+  /** Takes ownership of the read end of a pipe. */
   constructor(fd: number, take: Take) {
     this.#fd = fd;
     this.#take = take;
   }
 
-  /** Reads it as it comes from now on. */
+  /** Starts reading output as it arrives. */
   follow(): void {
     if (this.#followed) return;
     this.#followed = true;
     void this.#pump();
   }
 
-  /** To be called when the command has ended; resolves when all that it wrote has been taken. */
+  /** Called when the command has ended; resolves when all that it wrote has been passed on. */
   finish(): Promise<void> {
     this.#left = MAX_LEFT_BYTES;
     this.follow();
@@ -87,7 +87,7 @@ export class Output {
       const taken = this.#dropping
         ? this.#read([Buffer.allocUnsafe(DROPPED_BYTES)])
         : unread && (await this.#take(unread, this.#read));
-      // Root in the guest may have it open too, and have read it first.
+      // Root in the guest may have the pipe open too, and have read the bytes first.
       if (taken === 0) break;
       left -= taken;
       if (!this.#dropping) this.#left -= taken;
@@ -95,7 +95,7 @@ export class Output {
     await new Promise(setImmediate);
   }
 
-  /** Resolves when there may be more. */
+  /** Resolves when there may be more output. */
   async #more(): Promise<void> {
     if (this.#isRead && (this.#dropping || !this.#isEnding)) await this.#rest();
     if (libc.pipeState(this.#fd) !== "open" || (this.#isEnding && !this.#dropping)) return;

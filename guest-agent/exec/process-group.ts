@@ -8,7 +8,7 @@ export class ProcessGroup {
   readonly #pid: number;
   readonly #lent: Cgroup | null;
   readonly #turn: number;
-  /** Those before it do not count. */
+  /** OOM kills before the command's start, which do not count. */
   readonly #oomKillsBefore: number;
   #leaderEnded = false;
   #emptied = false;
@@ -21,7 +21,7 @@ export class ProcessGroup {
     this.#oomKillsBefore = oomKillsBefore;
   }
 
-  /** To the process group, as a terminal would. Whether anyone was there to take it. */
+  /** Signals the process group, as a terminal would. Returns whether a process received the signal. */
   signal(signal: NodeJS.Signals): boolean {
     return signalGroup(this.#pid, signal);
   }
@@ -32,7 +32,7 @@ export class ProcessGroup {
     this.signalAll("SIGTERM");
   }
 
-  /** To everyone of the control group. */
+  /** Signals every process of the cgroup. */
   signalAll(signal: NodeJS.Signals): void {
     this.#cgroup?.signal(signal);
   }
@@ -47,7 +47,7 @@ export class ProcessGroup {
     this.#leaderEnded = true;
   }
 
-  /** Whether the kernel has ended a process of it for lack of memory. */
+  /** Whether the kernel has OOM-killed a process of the group. */
   get ranOutOfMemory(): boolean {
     return (this.#cgroup?.oomKills ?? 0) > this.#oomKillsBefore;
   }
@@ -57,7 +57,7 @@ export class ProcessGroup {
     return this.#isEmptied() && (this.#cgroup?.isEmpty ?? true);
   }
 
-  /** Once nothing was left in it, it is another's. */
+  /** The cgroup, or null: once it was empty, another execution may have it. */
   get #cgroup(): Cgroup | null {
     return this.#lent?.turn === this.#turn ? this.#lent : null;
   }

@@ -12,7 +12,7 @@ export interface Refusal {
   reason: string;
 }
 
-/** `name` as it is when it has a slash, relative to `cwd`; else the first that can run in `searchPath`. */
+/** `name` itself if it contains a slash, relative to `cwd`; else the first executable file in `searchPath`. */
 export function findProgram(name: string, cwd: string, searchPath: string): Program {
   if (name === "") return { exitCode: 127, reason: "not found" };
   if (name.includes("/")) return judge(resolve(cwd, name));
@@ -59,7 +59,7 @@ function judge(path: string): Program {
   }
 }
 
-/** Most places of a search have no such file: that is no reason for an error, which costs more than the look. */
+/** Most directories of a search path lack the file: the look-up avoids an exception, which costs more than the look-up. */
 function look(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });

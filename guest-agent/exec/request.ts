@@ -7,7 +7,7 @@ import {
 } from "../../shared/agent-protocol/messages.ts";
 import { isArgument, isEnvironment } from "./environment.ts";
 
-/** The bound of setTimeout, which fires immediately for a longer time. */
+/** Limit of setTimeout, which fires immediately for a longer time. */
 const MAX_TIMEOUT_MS = NO_TIMEOUT_MS;
 
 export class InvalidRequest extends Error {

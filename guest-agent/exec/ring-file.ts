@@ -16,7 +16,7 @@ export class RingFile {
   #readers = 0;
   #closed = false;
 
-  /** Throws when there is no place for it. */
+  /** Throws if the disk has no space for the file. */
   constructor(capacity: number, directory = DIRECTORY) {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     this.#fd = libc.openUnnamed(directory);

@@ -17,7 +17,7 @@ const READ_BYTES = 64 * 1024;
 export async function runExec(executions: Executions, stream: Stream, request: object): Promise<void> {
   try {
     const parsed = parseExecRequest(request);
-    // Its own name for it may be used again and again.
+    // The request's own exec_id may be reused, so each run gets a unique one.
     const execution = executions.begin(
       { ...parsed, exec_id: `exec ${randomUUID()}` },
       { fingerprint: "", tag: "", isGenerated: true, isBrief: false },

@@ -12,7 +12,7 @@ import { DEFAULT_PATH } from "./environment.ts";
 import { findProgram, type Refusal, refusalOf } from "./program.ts";
 import { commandAs, isOurself, type User } from "./user.ts";
 
-/** Four times the usual: a command and its reader wake each other less often. */
+/** Sixteen times the default size (64 KiB): a command and its reader wake each other less often. */
 const OUTPUT_PIPE_BYTES = 1024 * 1024;
 
 /** Errors of the kernel when a process cannot start in a cgroup. */
@@ -32,7 +32,7 @@ export interface CommandLine {
   cgroup: Cgroup | null;
 }
 
-/** A running command and our ends of its pipes, which the caller has to close. */
+/** The caller has to wait for the process. */
 export interface Command {
   /** The caller's to wait for. */
   pid: number;
@@ -48,7 +48,7 @@ export function spawn({ argv, user, cwd, env, stdin, cgroup }: CommandLine): Com
   const words = commandAs(user, argv);
   // A name with a slash is passed as given: the kernel passes it on to the program as its own name.
   const path = isOurself(user) && !name.includes("/") ? program.path : (words[0] ?? "");
-  // Real pipes, not sockets, on which a command cannot open /dev/stdout.
+  // Pipes, not sockets: a command cannot open /dev/stdout on a socket.
   const input = stdin ? libc.pipe() : null;
   const output = libc.pipe(OUTPUT_PIPE_BYTES);
   const errors = libc.pipe();

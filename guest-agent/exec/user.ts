@@ -9,7 +9,7 @@ export interface User {
   gid: number;
   home: string;
   shell: string;
-  /** In no group but its own. */
+  /** The user belongs to no group except its own. */
   lone?: true;
 }
 
@@ -59,7 +59,7 @@ export function isOurself({ uid, lone }: User): boolean {
   return uid === 0 && !lone;
 }
 
-/** setpriv becomes the command: same pid, the user's groups, none of root's capabilities. */
+/** setpriv execs the command: same pid, the user's groups, no capabilities of root. */
 export function commandAs(user: User, argv: string[]): string[] {
   if (isOurself(user)) return argv;
   const groups = user.lone ? "--clear-groups" : "--init-groups";

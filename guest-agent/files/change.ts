@@ -32,7 +32,7 @@ export async function move(stream: Stream, request: object): Promise<void> {
     await rename(from, to);
   } catch (error) {
     const errno = errnoOf(error);
-    // rename(2) of a directory onto something else.
+    // rename(2) of a directory onto an entry of another type.
     if (errno === "ENOTDIR" && moved.type === "directory") throw new FileError("EEXIST");
     if (errno !== "EXDEV") throw error;
     await moveAcross(from, to);

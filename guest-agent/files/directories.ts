@@ -1,4 +1,4 @@
-/** Making directories, with those above them. */
+/** Creation of directories, with their parents. */
 import { constants } from "node:fs";
 import { mkdir, open, stat } from "node:fs/promises";
 import { errnoOf, FileError } from "./file-error.ts";
@@ -22,7 +22,7 @@ export async function makeDirectories(path: Buffer, owner: Owner, mode = DIRECTO
   try {
     await mkdir(path, 0o700);
   } catch (error) {
-    // A link to nothing has this name, or another call has made it.
+    // A dangling link has this name, or another call has created the directory.
     if (errnoOf(error) !== "EEXIST" || !(await stat(path)).isDirectory()) throw error;
     return false;
   }

@@ -8,7 +8,7 @@ import { shownPath } from "./path.ts";
 const PERMISSIONS = 0o7777n;
 const NS_PER_MS = 1_000_000n;
 
-/** The entry at `path`. Rejects with the failed call. */
+/** The entry at `path`. Rejects with the error of the failed system call. */
 export async function entryAt(path: Buffer, follow = false): Promise<FileEntry> {
   const facts = follow ? await stat(path, { bigint: true }) : await lstat(path, { bigint: true });
   const entry = entryOf(path, facts);

@@ -12,7 +12,7 @@ export class FileError extends Error {
   }
 }
 
-/** A request that is refused in the protocol's own words. */
+/** A request that the agent refuses with an error code of the protocol. */
 export class FileRefusal extends Error {
   override name = "FileRefusal";
   readonly code: StreamErrorCode;

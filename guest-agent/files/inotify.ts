@@ -1,6 +1,6 @@
 /**
- * Changes below one directory, or of one file, read off inotify(7). A recursive watch follows the directories that are made or moved in
- * below it, as long as they are on the same file system.
+ * Changes below one directory, or of one file, read from inotify(7). A recursive watch also follows directories that are created in or
+ * moved into the watched directory, as long as they are on the same file system.
  */
 import { readdir, stat } from "node:fs/promises";
 import type { FileChange } from "../../shared/agent-protocol/files.ts";
@@ -40,7 +40,7 @@ const WATCHED =
 /** struct inotify_event: i32 wd, u32 mask, u32 cookie, u32 length of the name with its zeros. */
 const HEADER_BYTES = 16;
 const BUFFER_BYTES = 64 * 1024;
-/** Directories of one watch; each takes a kilobyte of the kernel's memory. */
+/** Maximum number of directories of one watch; each takes a kilobyte of kernel memory. */
 const MAX_PLACES = 8192;
 
 export type Change = Omit<FileChange, "seq">;
@@ -53,7 +53,7 @@ export class Inotify {
   readonly #onChanges: (changes: Change[]) => void;
   readonly #onEnd: () => void;
   readonly #places = new Map<number, Buffer>();
-  /** Reported because their directory is new: the kernel may report them too. */
+  /** Entries reported because their directory is new: the kernel may report them too. */
   readonly #found = new Set<string>();
   #isClosed = false;
   #stopWaiting = () => {};
@@ -71,7 +71,7 @@ export class Inotify {
     this.#onEnd = told.end;
   }
 
-  /** Rejects with the failed call, or FileRefusal. `end` is called when the place itself is gone. */
+  /** Rejects with the failed call's error, or FileRefusal. `end` is called when the watched root is gone. */
   static async begin(
     root: Buffer,
     recursive: boolean,
@@ -104,7 +104,7 @@ export class Inotify {
     this.#places.set(libc.watchPlace(this.#fd, path, WATCHED | mask), path);
   }
 
-  /** Watches the directories below one; returns all that is in it. */
+  /** Watches the directories below `directory`; returns all its entries. */
   async #addBelow(directory: Buffer): Promise<{ path: Buffer; isDirectory: boolean }[]> {
     const found: { path: Buffer; isDirectory: boolean }[] = [];
     const names = await readdir(directory, { encoding: "buffer" }).catch((error: unknown) => {
@@ -147,7 +147,7 @@ export class Inotify {
     this.#onEnd();
   }
 
-  /** Returns whether the watched place is gone. */
+  /** Returns whether the watched root is gone. */
   async #take(events: Buffer): Promise<boolean> {
     const changes: Change[] = [];
     const modified = new Set<string>();

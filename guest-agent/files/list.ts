@@ -1,6 +1,6 @@
 /**
- * The method `file_list`: one page of a directory. Names come in the order of their bytes, a directory before its entries, so that the
- * last path of a page marks the start of the next one.
+ * The method `file_list`: one page of a directory. Names are ordered by their bytes, a directory before its entries, so that the last path
+ * of a page marks the start of the next one.
  */
 import { readdir, stat } from "node:fs/promises";
 import { type FileEntry, type FileListEnd, MAX_FILE_PATH_BYTES } from "../../shared/agent-protocol/files.ts";
@@ -56,7 +56,7 @@ export async function listDirectory(stream: Stream, request: object): Promise<vo
   stream.finish(end);
 }
 
-/** Entries below a directory after this path. A directory that is gone or not readable has none. */
+/** Entries below a directory after this path. A missing or unreadable directory has none. */
 async function* below(directory: Buffer, after: string[] | null, wanted: ListOptions): AsyncGenerator<FileEntry> {
   const names = await namesIn(directory, after?.[0] ?? "");
   for (let at = 0; at < names.length; at += BATCH) {

@@ -1,4 +1,4 @@
-/** The owner that a request names: a user of the guest, or numbers. */
+/** The owner that a request names: a user of the guest, or numeric ids. */
 import { StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
 import { InvalidRequest } from "../exec/request.ts";
 import { findImageUser, userFor } from "../exec/user.ts";
@@ -18,12 +18,12 @@ export function ownerOf(value: unknown): Owner | null {
   return { uid: user.uid, gid: user.gid };
 }
 
-/** The user that commands run as unless they name one. */
+/** The default user of commands. */
 export function usualOwner(): Owner {
   return userFor(null) ?? { uid: 0, gid: 0 };
 }
 
-/** Permission bits of a request; null if it names none. Throws InvalidRequest. */
+/** Permission bits of a request; null if it has none. Throws InvalidRequest. */
 export function modeOf(value: unknown): number | null {
   if (value === null || value === undefined) return null;
   if (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 0o7777) return value as number;

@@ -81,12 +81,12 @@ class Watch {
     });
   }
 
-  /** Whether the changes after this one are kept. */
+  /** Whether the changes after `after` are still stored. */
   has(after: number): boolean {
     return after <= this.#seq && after >= (this.#changes[0]?.seq ?? this.#seq + 1) - 1;
   }
 
-  /** Sends changes as they come, until the stream or the watched place ends. */
+  /** Sends changes as they occur, until the stream or the watched root ends. */
   async follow(stream: Stream, after: number): Promise<void> {
     clearTimeout(this.#keeping);
     this.#readers++;

@@ -20,7 +20,7 @@ import { modeOf, type Owner, ownerOf, usualOwner } from "./owner.ts";
 import { joined, parentOf, parsePath } from "./path.ts";
 
 const FILE_MODE = 0o644;
-/** Of one write, when more follow: each is a turn of a thread. */
+/** Size of one write while more follow: each write is a task of the thread pool. */
 const WRITE_BYTES = 256 * 1024;
 const BLOCK_BYTES = WRITE_BYTES + FILE_WINDOW_BYTES;
 /** Errors of creating a temporary file in a directory in which the file itself may still be writable. */
@@ -40,7 +40,7 @@ export async function writeFile(stream: Stream, request: object): Promise<void> 
     const writable: FileWritable = { type: "writable", window_bytes: FILE_WINDOW_BYTES };
     stream.say(writable);
     await fill(part.file, stream);
-    // The host has not sent all of it.
+    // The stream ended before the host had sent the whole file.
     if (stream.ended) return;
     const as = owned ?? (before ? { uid: before.uid, gid: before.gid } : usualOwner());
     if (part.path) {
@@ -63,7 +63,7 @@ interface WriteConditions {
   expect: unknown;
 }
 
-/** The destination and its present entry. Creates the directories above it. */
+/** The destination and its current entry. Creates the parent directories. */
 async function targetOf(path: Buffer, owner: Owner): Promise<{ target: Buffer; before: FileEntry | null }> {
   if (path.byteLength === 1) throw new FileError("EISDIR");
   await makeDirectories(parentOf(path), owner);
@@ -98,7 +98,7 @@ function temporaryName(): string {
   return `.roomd-${randomBytes(12).toString("hex")}.part`;
 }
 
-/** Brings the finished file to its place, on the disk. Returns whether nothing was there before. */
+/** Renames the finished file to its destination and syncs the directory. Returns whether the destination was new. */
 async function place(part: Buffer, target: Buffer, wanted: WriteConditions): Promise<boolean> {
   const now = await entryIfThere(target);
   requireReplaceable(now, wanted);
@@ -131,10 +131,10 @@ export async function syncDirectory(path: Buffer): Promise<void> {
   }
 }
 
-/** Blocks of the last write, for the next one: without KVM a page of fresh memory costs more than the bytes that it takes. */
+/** Buffers of the last write, for reuse: without KVM a fresh memory page costs more than copying its bytes. */
 let spare: [Buffer, Buffer] | null = null;
 
-/** Gathers the bytes as they arrive in one block while the other is written. */
+/** Collects arriving bytes in one buffer while the other is written. */
 async function fill(file: FileHandle, stream: Stream): Promise<void> {
   let [block, other] = spare ?? [Buffer.allocUnsafeSlow(BLOCK_BYTES), Buffer.allocUnsafeSlow(BLOCK_BYTES)];
   spare = null;
@@ -143,7 +143,7 @@ async function fill(file: FileHandle, stream: Stream): Promise<void> {
   let writing: Promise<void> | null = null;
   const failure = Promise.withResolvers<never>();
   failure.promise.catch(() => {});
-  // The window of the host always fits into the block.
+  // The host's window always fits into the buffer.
   const giveBack = () => {
     if (filled > BLOCK_BYTES - FILE_WINDOW_BYTES) return;
     stream.giveBack(Channel.stdin, owed);
@@ -169,7 +169,7 @@ async function fill(file: FileHandle, stream: Stream): Promise<void> {
   await Promise.race([failure.promise, arrived]);
   await Promise.race([failure.promise, writing]);
   await flush(0);
-  // After a failure bytes may still arrive in them.
+  // After a failure, bytes may still arrive in the buffers.
   spare = [block, other];
 }
 

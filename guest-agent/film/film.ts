@@ -9,7 +9,7 @@ import { Zrle } from "./zrle.ts";
 
 const RECTANGLE_BYTES = 12;
 
-/** Arguments: width and height of the film, its length in milliseconds, pictures a second. */
+/** Arguments: width and height of the film, its length in milliseconds, frames per second. */
 export async function runFilm(args: string[]): Promise<void> {
   const [width = 0, height = 0, lengthMs = 0, perSecond = 1] = args.map(Number);
   const player = new Player(new Canvas(width, height));
@@ -18,7 +18,7 @@ export async function runFilm(args: string[]): Promise<void> {
   });
 }
 
-/** Calls `show` with each picture, the first as soon as there is one. */
+/** Calls `show` with each frame, the first as soon as it exists. */
 export async function filmOf(
   recording: AsyncIterable<Uint8Array>,
   player: Player,
@@ -52,7 +52,7 @@ export class Player {
 
   /** Returns whether the piece was an update. Throws RangeError if it is invalid. */
   async play(piece: Buffer): Promise<boolean> {
-    // The server's introduction: the film has its own size.
+    // The server's greeting is skipped: the film has its own size.
     if (!this.#isBegun) {
       this.#isBegun = true;
       return false;

@@ -92,7 +92,7 @@ class TileReader {
     }
   }
 
-  /** 1 and the sum of bytes, of which the first below 255 is the last. */
+  /** 1 plus the sum of the bytes up to and including the first below 255. */
   #length(): number {
     let length = 1;
     for (;;) {

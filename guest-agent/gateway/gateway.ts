@@ -47,7 +47,7 @@ export class Gateway {
     }
   }
 
-  /** Takes the room away from a guest that is to have none. */
+  /** Removes access to the room from a guest without it. */
   forbid(): void {
     this.#server?.stop(true);
     this.#server = null;
@@ -90,7 +90,7 @@ async function sendBody(stream: Stream, request: Request): Promise<void> {
   stream.endChannel(Channel.stdin);
 }
 
-/** Rejects with StreamError when the host does not answer. */
+/** Rejects with StreamError if the host does not answer. */
 function answerOf(stream: Stream): Promise<RoomCallAnswered> {
   const { promise, resolve, reject } = Promise.withResolvers<RoomCallAnswered>();
   stream.hear((event) => {
@@ -106,7 +106,7 @@ function bodyOf(stream: Stream): ReadableStream<Uint8Array> {
     pull: async (controller) => {
       const { value, done } = await chunks.next();
       if (!done) return controller.enqueue(value);
-      // Cut off is not the same as at its end.
+      // A broken stream is not reported as a complete one.
       await stream.finished.then(
         () => controller.close(),
         (error: unknown) => controller.error(error),
@@ -116,7 +116,7 @@ function bodyOf(stream: Stream): ReadableStream<Uint8Array> {
   });
 }
 
-/** The host is away for a moment, as when its service is restarted. */
+/** The host is temporarily unreachable, as during a restart of its service. */
 function unreachable(error: unknown): Response {
   const detail = "The host does not answer at the moment.";
   log("room", error);

@@ -1,6 +1,6 @@
 /** Addresses at which programs in the guest reach their room. */
 
-/** By this name, which /etc/hosts has. */
+/** Host name of the gateway, which /etc/hosts resolves. */
 export const ROOM_NAME = "room.internal";
 /** A separate loopback address: port 80 of the others stays free for the guest's own servers. */
 export const ROOM_ADDRESS = "127.0.0.80";

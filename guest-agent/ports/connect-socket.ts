@@ -20,7 +20,7 @@ export async function connectToSocket(stream: Stream, request: object, user = us
   let fd: number | null = null;
   try {
     fd = libc.openPathAs(path, user);
-    // By the descriptor: between the check and this, the path may lead elsewhere.
+    // Connects by the descriptor: since the check, the path may have been changed to another socket.
     const socket = dial({ path: `/proc/self/fd/${fd}`, allowHalfOpen: true });
     socket.on("error", () => {});
     await once(socket, "connect", { signal: AbortSignal.timeout(DIAL_MS) }).catch((error: unknown) => {

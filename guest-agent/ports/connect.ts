@@ -64,7 +64,7 @@ async function takeIn(stream: Stream, socket: Socket): Promise<void> {
   if (!stream.ended) socket.end();
 }
 
-/** From them to the host, as fast as it reads. */
+/** Copies bytes from the socket to the host, as fast as the host reads. */
 async function giveOut(stream: Stream, socket: Socket): Promise<void> {
   for await (const bytes of socket) {
     if (!(await stream.write(Channel.stdout, bytes as Uint8Array))) return;

@@ -6,9 +6,9 @@ import { InvalidRequest } from "../exec/request.ts";
 import { AGENT_PORTS } from "./connect.ts";
 
 const TABLES = ["/proc/net/tcp", "/proc/net/tcp6"];
-/** State of a socket that listens, as the kernel prints it. */
+/** State of a listening socket, as the kernel prints it. */
 const LISTEN = "0A";
-/** Any address, and both loopbacks; as words of four bytes, each in the order of a little-endian machine. */
+/** The wildcard and loopback addresses of IPv4 and IPv6, as four-byte words in little-endian order. */
 const REACHED = new Set([
   "00000000",
   "0100007F",
@@ -32,7 +32,7 @@ export async function listening(stream: Stream, request: object): Promise<void> 
   stream.finish(result);
 }
 
-/** Lines such as `  0: 0100007F:1F90 00000000:0000 0A …`. */
+/** Parses lines such as `  0: 0100007F:1F90 00000000:0000 0A …`. */
 export function listenersIn(table: string): number[] {
   return table.split("\n").flatMap((line) => {
     const [, local = "", , state] = line.trim().split(/\s+/);

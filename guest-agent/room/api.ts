@@ -22,7 +22,7 @@ export type Json = Record<string, unknown>;
 /** The agent name of this sandbox. */
 export const OWN_AGENT = process.env.ROOMD_AGENT_ID ?? "";
 
-/** The trace that the command continues in which this was typed. */
+/** The trace of the execution in which this command was run; the calls continue it. */
 const place = readTraceparent(process.env[TRACEPARENT_VARIABLE]);
 const CONTINUES: Record<string, string> = place ? { [TRACEPARENT]: writeTraceparent(place) } : {};
 

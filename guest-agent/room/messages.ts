@@ -141,7 +141,7 @@ async function nextMessage(from: string | undefined, timeoutMs: number): Promise
   }
 }
 
-/** Named, so that an arrival which is repeated after its answer was lost is not one in the generation after it. */
+/** The generation names the arrival: a retry after a lost answer must not arrive in the next generation. */
 async function nextGeneration(barrierId: string): Promise<number> {
   try {
     const { generation, state } = await call("GET", `/barriers/${encodeURIComponent(barrierId)}`);
@@ -152,7 +152,7 @@ async function nextGeneration(barrierId: string): Promise<number> {
   }
 }
 
-/** A message of this name that is sent twice is one. */
+/** The service deduplicates messages with the same name. */
 function newName(): string {
   return `msg_${crypto.randomUUID()}`;
 }

@@ -5,7 +5,7 @@ import { driveCommand } from "./drive.ts";
 import { barrierCommand, messageCommands } from "./messages.ts";
 import { ownCommands } from "./own.ts";
 
-/** The first argument by which the agent's program is this command. */
+/** First argument by which the agent's program runs as the `room` command. */
 export const ROOM_COMMAND = "room";
 
 /** Returns the exit status: 0, 1 for a failure, 2 for invalid usage. */

@@ -64,7 +64,7 @@ export function resizeOf(event: unknown): TerminalResize | null {
   return type === "resize" && isSize(rows) && isSize(cols) ? { type, rows, cols } : null;
 }
 
-/** As long as a timer can be. */
+/** Whether the value is a lifetime in the range of a timer. */
 function isLife(value: unknown): value is number {
   return Number.isInteger(value) && Number(value) > 0 && Number(value) < 2 ** 31;
 }

@@ -29,7 +29,7 @@ export class Session {
     this.#group.release();
   }
 
-  /** As the loss of a line does. Resolves once the leader has been made to end. */
+  /** Hangs up, as a lost line does. Resolves once the leader has exited or has been killed. */
   async hangUp(): Promise<void> {
     this.#signal("SIGHUP");
     // A stopped process handles SIGHUP only after SIGCONT.
@@ -52,7 +52,7 @@ export class Session {
   }
 
   #signal(signal: NodeJS.Signals): void {
-    // After its leader's end the number may be another session's.
+    // After the leader's exit, its number may belong to another session.
     if (this.#leaderEnded) return;
     for (const pid of membersOf(this.#leader)) send(pid, signal);
   }

@@ -13,7 +13,7 @@ import { commandAs, type User } from "../exec/user.ts";
 import * as libc from "../libc.ts";
 import { runtimeProgram } from "../runtime.ts";
 
-/** devpts gives terminals to the group of that number, tty. */
+/** Group `tty`, to which devpts assigns terminals. */
 const TTY_GROUP = 5;
 
 export interface TerminalLine {
@@ -27,7 +27,7 @@ export interface TerminalLine {
   cgroup: Cgroup | null;
 }
 
-/** A running command and both ends of its terminal, which are the caller's to close. */
+/** A running command and both ends of its terminal, which the caller has to close. */
 export interface TerminalCommand extends libc.PseudoTerminal {
   child: Bun.Subprocess;
 }

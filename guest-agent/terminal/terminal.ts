@@ -36,7 +36,7 @@ import type { TerminalCommand, TerminalLine } from "./spawn.ts";
 
 /** A shell without an attached client is ended after this time, unless the request had another one. */
 const DETACHED_LIFE_MS = 10 * 60_000;
-/** How far a reader may be behind before the command waits for it. */
+/** Maximum lag of a reader, beyond which the command waits for the reader. */
 const MAX_BEHIND_BYTES = 64 * 1024;
 const PIECE_BYTES = 32 * 1024;
 /** Retry interval while a command does not read its input. */
@@ -122,7 +122,7 @@ export class Terminal {
     };
   }
 
-  /** Shows the terminal on a stream from an offset on, until its end or the stream's. */
+  /** Sends the terminal's output to a stream from an offset on, until the terminal or the stream ends. */
   async attach(stream: Stream, { since, takeover }: TerminalAttachRequest): Promise<void> {
     const at = this.#placeOf(stream, since);
     if (at === null) return;
@@ -150,7 +150,7 @@ export class Terminal {
     await this.#showBeside(stream, watching);
   }
 
-  /** Hangs up on the terminal; resolves when it has ended. */
+  /** Hangs up on the terminal; resolves once the terminal has ended. */
   async hangUp(): Promise<TerminalEnd> {
     this.#hangUp("closed");
     return await this.ended;
@@ -164,8 +164,8 @@ export class Terminal {
   }
 
   async #run({ child, master, slave }: TerminalCommand): Promise<void> {
-    // At its leader's end the kernel hangs up on everyone else; ours is kept open until then, so that a command may close
-    // its terminal and open it again.
+    // At the leader's exit the kernel hangs up on all other processes. Our slave end stays open until then, so that a command may close its
+    // terminal and open it again.
     const exited = child.exited.finally(() => {
       this.#session?.leaderEnded();
       libc.close(slave);
@@ -282,7 +282,7 @@ export class Terminal {
     }
   }
 
-  /** Not by Bun's writer: once it has one for a terminal, it takes the terminal for a file when it reads. */
+  /** Not by Bun's writer: once it exists for a terminal, Bun reads the terminal as if it were a file. */
   async #press(bytes: Uint8Array): Promise<void> {
     for (let at = 0; at < bytes.byteLength && this.#master !== null; ) {
       try {

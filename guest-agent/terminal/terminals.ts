@@ -50,7 +50,7 @@ export class Terminals {
     }
   }
 
-  /** Shows a terminal on the stream. Throws InvalidRequest. */
+  /** Attaches the stream to a terminal. Throws InvalidRequest. */
   async attach(stream: Stream, request: object): Promise<void> {
     const wanted = parseAttach(request);
     const terminal = this.#all.get(wanted.terminal_id);
@@ -72,7 +72,7 @@ export class Terminals {
     stream.finish(list);
   }
 
-  /** Ends a terminal and forgets it. Throws InvalidRequest. */
+  /** Ends a terminal and removes it. Throws InvalidRequest. */
   async close(stream: Stream, request: object): Promise<void> {
     const id = parseId(request);
     const terminal = this.#all.get(id);

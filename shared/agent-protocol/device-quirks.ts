@@ -11,11 +11,11 @@ interface Quirk {
   /** The device's behaviour, first seen in this version. */
   seen: string;
   does: string;
-  /** The files that work around it. */
+  /** The files that contain the workaround. */
   around: readonly string[];
   /** The test that shows the quirk or its workaround. */
   test: string;
-  /** The first version that does not do it any more. */
+  /** The first version without the quirk. */
   mended: string | null;
 }
 
@@ -77,12 +77,12 @@ export type DeviceQuirk = keyof typeof DEVICE_QUIRKS;
 export const CONNECT_DEADLINE_MS = 500;
 /** split_packets_lost: the maximum that fits into one descriptor, with its header. */
 export const MAX_WRITE_BYTES = 31 * 1024;
-/** split_packets_lost: a frame of that much is two whole packets; one more byte makes it three. */
+/** split_packets_lost: a frame of this size is two whole packets; one more byte makes it three. */
 export const MAX_FRAME_BYTES = 2 * MAX_WRITE_BYTES;
 /** small_buffer: the maximum that a guest may send before the device has passed it on. */
 export const DEVICE_BUFFER_BYTES = 256 * 1024;
 
-/** Whether a guest's vsock device does this. */
+/** Whether a guest's vsock device has this quirk. */
 export type HasQuirk = (quirk: DeviceQuirk) => boolean;
 
 /** The kernel's vhost-vsock. */

@@ -1,18 +1,18 @@
 /**
- * Messages about files in the guest's own view of its file systems. They are part of the surface of the protocol, as messages.ts is. Agents
- * that were built before them answer `unknown_method`.
+ * Messages about files in the guest's own view of its file systems. They are part of the surface of the protocol, as messages.ts is. Older
+ * agents without them answer `unknown_method`.
  *
  * A path is absolute. A failed system call ends the stream with `file_failed` and the name of its errno as the message.
  */
 
-/** Most bytes of a path, with its terminating zero (PATH_MAX). */
+/** Maximum bytes of a path, with its terminating zero (PATH_MAX). */
 export const MAX_FILE_PATH_BYTES = 4096;
-/** Most bytes of one line of a list or a watch: two paths in base64 and in text, each character of which may take six. */
+/** Maximum bytes of one line of a list or a watch: two paths in base64 and as text, each character of which may take six bytes. */
 export const MAX_FILE_LINE_BYTES = 96 * 1024;
 
-/** Bytes of a file that may be on their way to the guest. */
+/** Maximum bytes of a file in flight to the guest. */
 export const FILE_WINDOW_BYTES = 1024 * 1024;
-/** Bytes of a file that may be on their way to the host, which holds those of each reader that is slow. */
+/** Maximum bytes of a file in flight to the host, which buffers them for each slow reader. */
 export const FILE_READ_WINDOW_BYTES = 512 * 1024;
 
 export interface FileEntry {
@@ -31,7 +31,7 @@ export interface FileEntry {
   target?: string;
   /** Device and inode. */
   identity: string;
-  /** Differs after each change of the file. */
+  /** Changes with each modification of the file. */
   version: string;
 }
 
@@ -44,12 +44,12 @@ export interface FileStatRequest {
 }
 export interface FileAnswer {
   entry: FileEntry;
-  /** For a write or a new directory: it did not exist before. */
+  /** For a write or a new directory: whether the entry is new. */
   created?: boolean;
 }
 
 /**
- * A page of a directory, on the channel `output`: a FileEntry as JSON on each line, in the order of the names' bytes, a directory before
+ * A page of a directory, on the channel `output`: a FileEntry as JSON on each line, ordered by the bytes of the names, a directory before
  * its entries. Ends with a FileListEnd. A recursive list stays on the directory's own file system.
  */
 export interface FileListRequest {
@@ -64,7 +64,7 @@ export interface FileListEnd {
   more: boolean;
 }
 
-/** Opens a regular file. The agent sends FileOpened, the host FileTake; the bytes come on the channel `stdout`. Ends with null. */
+/** Opens a regular file. The agent sends FileOpened, the host FileTake; the bytes follow on the channel `stdout`. Ends with null. */
 export interface FileReadRequest {
   method: "file_read";
   path: string;
@@ -77,28 +77,30 @@ export interface FileTake {
   type: "take";
   offset: number;
   length: number;
-  /** Bytes that the agent may have sent ahead, at most FILE_READ_WINDOW_BYTES; those of every channel (WINDOW_BYTES) if absent. */
+  /** Bytes that the agent may have sent ahead, at most FILE_READ_WINDOW_BYTES; if absent, every channel's default (WINDOW_BYTES). */
   window_bytes?: number;
 }
 
 /**
- * Replaces a file as a whole with the bytes of the channel `stdin`, and makes the directories above it. The agent sends FileWritable
- * once it has checked the request. Ends with a FileAnswer after the end of the channel, once the file is on the disk.
+ * Replaces a file as a whole with the bytes of the channel `stdin`, and creates its parent directories. The agent sends FileWritable once
+ * it has checked the request. Ends with a FileAnswer after the end of the channel, once the file is on the disk.
  */
 export interface FileWriteRequest {
   method: "file_write";
   path: string;
-  /** Permission bits; null keeps those of the file that is replaced, or is 0644. */
+  /** Permission bits; null keeps the replaced file's, or is 0644 for a new file. */
   mode: number | null;
-  /** User name or `uid:gid`; null keeps that of the file that is replaced, or is the user that commands run as. */
+  /** User name or `uid:gid`; null keeps the replaced file's owner, or is the default user of commands for a new file. */
   owner: string | null;
   overwrite: boolean;
-  /** `version` of the file that may be replaced, null for none; absent is any. */
+  /** `version` of the file that may be replaced; null: no file may exist; absent: any version. */
   expect?: string | null;
 }
 export interface FileWritable {
   type: "writable";
-  /** Bytes of the channel that the host may have sent ahead, at most FILE_WINDOW_BYTES; those of every channel (WINDOW_BYTES) if absent. */
+  /**
+   * Bytes of the channel that the host may have sent ahead, at most FILE_WINDOW_BYTES; if absent, every channel's default (WINDOW_BYTES).
+   */
   window_bytes?: number;
 }
 
@@ -110,7 +112,7 @@ export interface FileMkdirRequest {
   owner: string | null;
 }
 
-/** Renames an entry of any kind; between file systems it is copied and removed. Ends with a FileAnswer. */
+/** Renames an entry of any type; between file systems, the agent copies and removes it. Ends with a FileAnswer. */
 export interface FileMoveRequest {
   method: "file_move";
   from: string;
@@ -135,7 +137,7 @@ export interface FileWatchRequest {
   recursive: boolean;
   /** A watch to resume; null starts a new one. */
   watch_id: string | null;
-  /** `seq` of the last change that is known. */
+  /** `seq` of the last change that the host has received. */
   after: number;
 }
 export interface FileWatching {

@@ -11,13 +11,13 @@ export const FrameType = {
   hello: 0,
   /** host → agent, once: JSON Welcome. */
   welcome: 1,
-  /** agent → host, once: JSON Ready, or why the guest could not be set up. */
+  /** agent → host, once: JSON Ready, or the reason of a failed set-up. */
   ready: 2,
   /** Opens a stream: JSON request with its `method`. */
   open: 3,
   /** Bytes of one channel: channel:u8 bytes. */
   data: 4,
-  /** Lets the peer send more on a channel: channel:u8 bytes:u32be. */
+  /** Flow-control credit: the peer may send more on a channel: channel:u8 bytes:u32be. */
   credit: 5,
   /** No more data on a channel: channel:u8. */
   eof: 6,
@@ -41,11 +41,11 @@ export interface Frame {
 
 const HEADER_BYTES = 9;
 
-/** Most bytes of data in one frame, so that no stream holds the connection for long. */
+/** Maximum data bytes in one frame, so that no stream occupies the connection for long. */
 export const MAX_DATA_BYTES = 64 * 1024;
-/** Most payload bytes that the host takes from a guest: one full data frame with its channel byte. */
+/** Maximum payload bytes that the host accepts from a guest: one full data frame with its channel byte. */
 export const MAX_PAYLOAD_FROM_GUEST = MAX_DATA_BYTES + 1;
-/** Most payload bytes that an agent takes from the host: a request with long arguments and environment. */
+/** Maximum payload bytes that an agent accepts from the host: a request with long arguments and environment. */
 export const MAX_PAYLOAD_FROM_HOST = 4 * 1024 * 1024;
 
 export class FrameError extends Error {
@@ -65,7 +65,7 @@ export function encodeFrame(type: FrameType, stream: number, payload: Uint8Array
 /** Bytes of a data frame before its data. */
 export const DATA_HEADER_BYTES = HEADER_BYTES + 1;
 
-/** A data frame in `room`, made with one copy of its bytes. */
+/** Encodes a data frame into the buffer `room`, with a single copy of its bytes. */
 export function encodeData(room: Uint8Array, stream: number, channel: number, bytes: Uint8Array): Uint8Array {
   const frame = room.subarray(0, DATA_HEADER_BYTES + bytes.byteLength);
   setDataHeader(frame, stream, channel, bytes.byteLength);
@@ -82,12 +82,12 @@ export function setDataHeader(room: Uint8Array, stream: number, channel: number,
   view.setUint8(HEADER_BYTES, channel);
 }
 
-/** Most bytes of memory that a decoder keeps between unfinished frames. */
+/** Maximum memory that a decoder keeps between unfinished frames. */
 const MAX_ROOM_BYTES = MAX_DATA_BYTES + 1 + HEADER_BYTES;
 
 /**
- * Cuts a byte stream into frames. Holds at most one unfinished frame, and none longer than `maxPayload`. With `keepsRoom` unfinished frames
- * share their memory, which an emulated guest needs: each page of fresh memory costs it more than its bytes.
+ * Splits a byte stream into frames. Buffers at most one unfinished frame, and none longer than `maxPayload`. With `keepsRoom` unfinished
+ * frames share their memory, which an emulated guest needs: each page of fresh memory costs it more than its bytes.
  */
 export class FrameDecoder {
   readonly #maxPayload: number;
@@ -101,12 +101,15 @@ export class FrameDecoder {
     this.#keepsRoom = keepsRoom;
   }
 
-  /** Bytes of the last chunk up to the end of the last frame. */
+  /** Number of bytes of the last chunk up to the end of the last frame. */
   get taken(): number {
     return this.#taken;
   }
 
-  /** Takes the next bytes of the stream; a caller that stops early passes the rest, after `taken` bytes, again. Throws FrameError on a length that no frame may have. */
+  /**
+   * Processes the next bytes of the stream; a caller that stops early passes the rest, after `taken` bytes, again. Throws FrameError on an
+   * invalid frame length.
+   */
   *push(chunk: Uint8Array): Generator<Frame> {
     const view = viewOf(chunk);
     let offset = 0;
@@ -134,7 +137,7 @@ export class FrameDecoder {
     }
   }
 
-  /** Adds to the unfinished frame, first its header, then the rest; returns how many bytes it took. */
+  /** Adds to the unfinished frame, first its header, then the rest; returns the number of bytes used. */
   #collect(bytes: Uint8Array): number {
     const want = this.#have < HEADER_BYTES ? HEADER_BYTES : this.#totalLength(viewOf(this.#pending), 0);
     if (this.#pending.byteLength < want) {

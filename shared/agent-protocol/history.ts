@@ -29,7 +29,7 @@ export class History {
     return this.#end;
   }
 
-  /** Offset of the oldest byte that is kept. */
+  /** Offset of the oldest stored byte. */
   get oldest(): number {
     return Math.max(this.#start, this.#end - this.#ring.byteLength);
   }
@@ -53,7 +53,7 @@ export class History {
     this.#end += kept.byteLength;
   }
 
-  /** A copy of at most `most` bytes from an offset that is kept; empty at the end. */
+  /** A copy of at most `most` bytes from a stored offset; empty at the end. */
   read(offset: number, most: number): Uint8Array {
     if (offset < this.oldest || offset > this.#end) throw new RangeError(`offset ${offset} is not kept`);
     const size = this.#ring.byteLength;
@@ -61,7 +61,7 @@ export class History {
     return this.#ring.slice(at, at + Math.min(most, this.#end - offset, size - at));
   }
 
-  /** While nothing was lost yet the ring may grow; then it has its full size. */
+  /** Enlarges the ring until it has its full size; before that, no byte has been dropped. */
   #grow(more: number): void {
     const filled = this.#end - this.#start;
     const want = Math.min(filled + more, this.#most);
@@ -69,7 +69,7 @@ export class History {
     let size = this.#ring.byteLength;
     while (size < want) size = Math.min(size * 2, this.#most);
     const grown = new Uint8Array(size);
-    // Below its full size the ring has never wrapped: it grew before it did.
+    // Below its full size the ring has never wrapped: it always grew first.
     grown.set(this.#ring.subarray(0, Math.min(filled, this.#ring.byteLength)));
     this.#ring = grown;
   }

@@ -9,7 +9,7 @@
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 
-/** A secret, and a challenge: hex of 32 random bytes. */
+/** Format of secrets and challenges: hex of 32 random bytes. */
 const TOKEN = /^[0-9a-f]{64}$/;
 
 export function isToken(value: unknown): value is string {

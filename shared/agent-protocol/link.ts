@@ -21,11 +21,11 @@ import { type StreamErrorBody, StreamErrorCode } from "./messages.ts";
 
 /** Maximum of unread bytes at the peer, per channel of a stream. */
 export const WINDOW_BYTES = 256 * 1024;
-/** Whether the peer has named a window that a channel may have. */
+/** Whether the peer's window is valid for a channel. */
 export function isWindow(value: unknown, most: number): value is number {
   return Number.isInteger(value) && Number(value) >= WINDOW_BYTES && Number(value) <= most;
 }
-/** Of a channel in one frame. */
+/** Maximum data bytes of a channel in one frame. */
 const MAX_DATA_BYTES = MAX_FRAME_BYTES - DATA_HEADER_BYTES;
 /** Credit is returned in this amount: waking the sender costs more than its bytes, and it must not run out of credit. */
 const GIVEN_BACK_BYTES = (WINDOW_BYTES * 3) / 4;
@@ -37,7 +37,7 @@ const MAX_CHANNELS = 4;
 /** Chunks up to this size are joined: each separate one would cost more than its bytes. */
 const SMALL_BYTES = 4096;
 const MAX_UNREAD_ANSWERS = 1024;
-/** Characters of a peer's error that are believed. */
+/** Maximum characters of code and message in a peer's error; longer text is truncated. */
 const MAX_CODE = 64;
 const MAX_TOLD = 500;
 const EMPTY = new Uint8Array(0);
@@ -63,7 +63,7 @@ export interface Transport {
   close(): void;
 }
 
-/** A stream that ended with an error, the peer's or the link's own (`link_closed`). */
+/** A stream that ended with an error, of the peer or of the link itself (`link_closed`). */
 export class StreamError extends Error {
   override name = "StreamError";
   readonly code: string;
@@ -78,11 +78,11 @@ export interface LinkOptions {
   transport: Transport;
   /** Maximum of concurrently open streams that the peer has opened. */
   maxPeerStreams: number;
-  /** Channels that a stream which the peer began may send on; all of them if absent. */
+  /** Channels on which a stream opened by the peer may send; all of them if absent. */
   peerChannels?: number;
   /** Maximum of unread bytes on all streams that the peer has opened; as much as its windows allow if absent. */
   maxPeerUnreadBytes?: number;
-  /** A stream that the peer began. */
+  /** The peer has opened a stream. */
   onOpen(stream: Stream, request: unknown): void;
   /** A frame of the handshake. */
   onHandshake(type: number, body: unknown): void;
@@ -152,7 +152,7 @@ export class Link {
     return stream;
   }
 
-  /** Resolves when the peer answered; rejects when the link closes first. */
+  /** Resolves when the peer has answered; rejects if the link closes first. */
   ping(): Promise<void> {
     if (this.#closedReason !== null) return Promise.reject(linkClosed(this.#closedReason));
     return new Promise((resolve, reject) => {
@@ -161,7 +161,7 @@ export class Link {
     });
   }
 
-  /** Ends the connection; every open stream fails with `link_closed`. Again is nothing. */
+  /** Closes the connection; every open stream fails with `link_closed`. Idempotent. */
   close(reason: string): void {
     if (this.#closedReason !== null) return;
     this.#closedReason = reason;
@@ -201,7 +201,7 @@ export class Link {
     return whole + rest.byteLength;
   }
 
-  /** Returns how much of its frames is sent: there is nothing to be made of that. */
+  /** Returns the number of frame bytes sent: the caller need not encode them. */
   #sendNow(stream: number, channel: number, bytes: Uint8Array): number {
     const { transport } = this.#options;
     if (!transport.sendNow || this.#closedReason !== null) return 0;
@@ -345,7 +345,7 @@ export class Stream {
     return offset;
   }
 
-  /** Resolves when something may be sent on a channel; to false once the stream has ended. */
+  /** Resolves when bytes may be sent on a channel; to false once the stream has ended. */
   async writable(channel: number): Promise<boolean> {
     const outgoing = this.#outgoingOf(channel);
     while (!this.#ended) {
@@ -363,7 +363,7 @@ export class Stream {
     if (!this.#ended) this.#link.send(FrameType.eof, this.id, Uint8Array.of(channel));
   }
 
-  /** The bytes of a channel, in order, until its end; credit goes back as they are taken. */
+  /** The bytes of a channel, in order, until its end; credit is returned as they are consumed. */
   async *read(channel: number): AsyncGenerator<Uint8Array> {
     const incoming = this.#incomingOf(channel);
     while (true) {
@@ -381,8 +381,8 @@ export class Stream {
   }
 
   /**
-   * Passes the bytes of a channel to `take` as they arrive, which are valid during the call only. Resolves at the end of the channel or of
-   * the stream. The reader gives credit back.
+   * Passes the bytes of a channel to `take` as they arrive; they are valid during the call only. Resolves at the end of the channel or of
+   * the stream. The reader returns credit by `giveBack`.
    */
   async passTo(channel: number, take: (bytes: Uint8Array) => void): Promise<void> {
     const incoming = this.#incomingOf(channel);
@@ -394,7 +394,7 @@ export class Stream {
     }
   }
 
-  /** Gives back credit for bytes of a channel that `passTo` has passed on. */
+  /** Returns credit for bytes of a channel that `passTo` has passed on. */
   giveBack(channel: number, bytes: number): void {
     this.#giveBack(channel, this.#incomingOf(channel), bytes);
   }
@@ -440,7 +440,7 @@ export class Stream {
     this.end({ error: new StreamError({ code, message }) });
   }
 
-  /** For the link: a frame of this stream. */
+  /** Called by the link: processes a frame of this stream. */
   receive(type: number, payload: Uint8Array, own: boolean): void {
     switch (type) {
       case FrameType.data:
@@ -476,7 +476,7 @@ export class Stream {
     }
   }
 
-  /** For the link: settles everything that waits on this stream. */
+  /** Called by the link: settles all pending operations of this stream. */
   end(outcome: Outcome): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -565,13 +565,13 @@ interface Incoming extends Waiting {
   window: number;
   owed: number;
   eof: boolean;
-  /** Reader that takes the bytes at their arrival, in place of `chunks`. */
+  /** Callback that receives bytes as they arrive, instead of `chunks`. */
   take: ((bytes: Uint8Array) => void) | null;
 }
 
 interface Outgoing extends Waiting {
   credit: number;
-  /** Most bytes that may be unread at the peer. */
+  /** Maximum unread bytes at the peer. */
   window: number;
 }
 

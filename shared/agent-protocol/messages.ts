@@ -12,24 +12,26 @@
 
 import type { FileRequest } from "./files.ts";
 
-/** Raised when older agents cannot be talked to any more; VERSIONING.md has the rules. */
+/** Increased when older agents can no longer be supported; VERSIONING.md has the rules. */
 export const GENERATION = 3;
-/** The oldest that this host still speaks. */
+/** The oldest generation that this host supports. */
 export const OLDEST_GENERATION = 1;
 /**
  * From this generation on the agent dials ports that only root may listen on, and requires a proof of the host's identity (host-proof.ts).
  */
 export const PROOF_GENERATION = 2;
-/** From this one on the agent dials from a port below RESERVED_PORTS, and its hello proves that it has the secret (host-proof.ts). */
+/**
+ * From this generation on the agent dials from a port below RESERVED_PORTS, and its hello proves that it has the secret (host-proof.ts).
+ */
 export const AGENT_PROOF_GENERATION = 3;
 
-/** The vsock port on which the host listens; the agent dials it at CID 2. Below 1024 only root may listen (vsock(7)). */
+/** The vsock port on which the host listens; the agent dials it at CID 2. Only root may listen on ports below 1024 (vsock(7)). */
 export const HOST_PORT = 1016;
-/** The ports below it are reserved: processes of a guest or a host need CAP_NET_BIND_SERVICE to bind them (vsock(7)). */
+/** Ports below this number are reserved: processes of a guest or a host need CAP_NET_BIND_SERVICE to bind them (vsock(7)). */
 export const RESERVED_PORTS = 1024;
 /** Daemons that share the kernel's vsock have one port each, from HOST_PORT on; the agent tries this many. */
 export const HOST_PORTS = 8;
-/** The first of as many that agents before PROOF_GENERATION dial: any user of the host may listen there. */
+/** The first of the HOST_PORTS ports that agents before PROOF_GENERATION dial: any user of the host may listen there. */
 export const OPEN_HOST_PORT = 1024;
 
 /** The line on the serial console that reports that a template guest is frozen and may be saved. */
@@ -41,22 +43,22 @@ export const TEMPLATE_READY_LINE = "roomd-agent: template ready";
  */
 export const TEMPLATE_FAILED_LINE = "roomd-agent: template failed: ";
 
-/** Typed on the serial console of a clone that has no sandbox yet: it is to rehearse being set up. */
+/** Typed on the serial console of a clone without a sandbox: the clone rehearses its set-up. */
 export const REHEARSE_LINE = "rehearse";
 
-/** Printed by a clone that would rehearse with a vsock device and a drive as well, which it waits for a moment. */
+/** Printed by a clone that would also rehearse with a vsock device and a drive, and waits for them for a moment. */
 export const DEVICES_WANTED_LINE = "roomd-agent: would rehearse with devices";
 
 /** Printed by a clone once it has rehearsed. */
 export const REHEARSED_LINE = "roomd-agent: rehearsed";
 
-/** The drive that is there for a rehearsal. */
+/** Tag of the drive for a rehearsal. */
 export const REHEARSAL_TAG = "rehearsal";
 
-/** Kernel command line flag: the guest boots to be made a template. */
+/** Kernel command line flag: the guest boots to become a template. */
 export const TEMPLATE_FLAG = "roomd.template=1";
 
-/** Kernel command line flag: the guest boots to have its recipe's steps run. Nothing that the recipe wants running is started. */
+/** Kernel command line flag: the guest boots to run its recipe's steps. The recipe's services are not started. */
 export const STEPS_FLAG = "roomd.steps=1";
 
 /** Next to the agent, if the root file system is that of an image: the defaults of its commands. */
@@ -65,7 +67,7 @@ export const IMAGE_DEFAULTS_FILE = "image.json";
 export interface ImageDefaults {
   env: Record<string, string>;
   cwd: string | null;
-  /** A name or a number, and after a colon the group's. */
+  /** A user name or number, optionally followed by a colon and the group. */
   user: string | null;
   /** Its entry point with its arguments, if the recipe starts it. */
   start: string[] | null;
@@ -87,13 +89,13 @@ export interface Hello {
   proofs?: string[];
   /** The CID that the guest's own vsock device reports. */
   guest_cid: number;
-  /** False until the first welcome was carried out. */
+  /** False until the first welcome has been carried out. */
   set_up: boolean;
   /** The agent carries out Welcome.restored. Absent from older agents. */
   restores?: true;
 }
 
-/** How a guest comes out of saved memory. */
+/** How a guest was restored from saved memory. */
 export interface Restored {
   /** The same sandbox resumed, the same sandbox in an earlier state, or a new sandbox. */
   how: "resumed" | "rolled_back" | "forked";
@@ -108,9 +110,9 @@ export interface Welcome {
   generation: number;
   /** Hex of 32 random bytes, in the first welcome: the secret with which the host proves itself from then on. */
   secret?: string;
-  /** That the host has the secret: host-proof.ts over the hello's challenge. In every welcome that answers one. */
+  /** Proof that the host has the secret: host-proof.ts over the hello's challenge. Present in every welcome that answers a challenge. */
   proof?: string;
-  /** Base64 of at least 64 random bytes, for the kernel's pool: clones must not share their twin's. */
+  /** Base64 of at least 64 random bytes, for the kernel's pool: clones must not share their random state. */
   entropy_b64: string;
   /** Wall clock, in nanoseconds since the Unix epoch as a decimal string (beyond a double's precision). */
   clock_ns: string;
@@ -121,11 +123,11 @@ export interface Welcome {
   env: Record<string, string>;
   /** The virtiofs share to mount, or null when there is none. */
   drive: { tag: string; mount_point: string } | null;
-  /** The memory of the sandbox, from which kernel limits are derived. Absent from older hosts: then the kernel's own figure counts. */
+  /** The memory of the sandbox, from which kernel limits are derived. Absent from older hosts: then the kernel's own figure applies. */
   memory_mib?: number;
-  /** Whether the guest has a network, such as it is; it has none when this is absent. */
+  /** Whether the guest has a network, however limited; absent: no network. */
   egress?: boolean;
-  /** Whether the guest reaches its room; it does not when this is absent. */
+  /** Whether the guest can reach its room's API; absent: it cannot. */
   room?: boolean;
   /** After a restore, until the host has received a ready. If it brings a secret, it is carried out once. */
   restored?: Restored;
@@ -145,10 +147,10 @@ export interface ExecRequest {
   argv: string[];
   cwd: string | null;
   env: Record<string, string>;
-  /** User name or numeric id; null is root. */
+  /** User name or numeric id; null: root. */
   user: string | null;
   timeout_ms: number;
-  /** No time limit: timeout_ms is for older agents, which ignore this. Absent is false. */
+  /** No time limit; older agents ignore this field and apply timeout_ms. Absent: false. */
   unlimited?: boolean;
   /** Whether the host will send stdin; otherwise the command reads end of file immediately. */
   stdin: boolean;
@@ -189,7 +191,7 @@ export interface ExecStartRequest {
   argv: string[];
   cwd: string | null;
   env: Record<string, string>;
-  /** User name or numeric id; null is root. */
+  /** User name or numeric id; null: root. */
   user: string | null;
   timeout_ms: number;
   /** As ExecRequest's. */
@@ -212,11 +214,11 @@ export interface ExecFollowing {
   execution: ExecState;
 }
 
-/** The output of an execution from after a piece on, as pieces.ts has it, on the channel `output`; ends with an ExecReport. */
+/** The output of an execution after a given piece, in the format of pieces.ts, on the channel `output`; ends with an ExecReport. */
 export interface ExecFollowRequest {
   method: "exec_follow";
   exec_id: string;
-  /** Seq of the last piece that is known; 0 for none. */
+  /** Seq of the last received piece; 0 for none. */
   after: number;
   /** Whether to wait for further output, to the execution's end. */
   follow: boolean;
@@ -230,7 +232,7 @@ export interface ExecGetRequest {
   exec_id: string;
 }
 
-/** Executions in the order of their start, as many as fit; ends with an ExecList. */
+/** Executions ordered by their start, as many as fit; ends with an ExecList. */
 export interface ExecListRequest {
   method: "exec_list";
   /** Number of the last known execution; 0 for none. */
@@ -238,17 +240,17 @@ export interface ExecListRequest {
   limit: number;
 }
 
-/** Bytes for standard input, on the channel `stdin`; ends with an ExecReport once the command's pipe has taken them. */
+/** Bytes for standard input, on the channel `stdin`; ends with an ExecReport once the command's pipe has accepted them. */
 export interface ExecStdinRequest {
   method: "exec_stdin";
   exec_id: string;
   /** Offset in standard input of the first byte: bytes that the agent already has are dropped. Null is its current position. */
   offset: number | null;
-  /** Whether standard input ends after them. */
+  /** Whether standard input ends after these bytes. */
   eof: boolean;
 }
 
-/** A signal to the execution's process group; ends with an ExecReport. */
+/** Sends a signal to the execution's process group; ends with an ExecReport. */
 export interface ExecSignalRequest {
   method: "exec_signal";
   exec_id: string;
@@ -261,7 +263,7 @@ export interface ExecEndRequest {
   exec_id: string;
 }
 
-/** Keeps a text with the execution, for the host; ends with an ExecReport. */
+/** Stores a text with the execution, for the host; ends with an ExecReport. */
 export interface ExecNoteRequest {
   method: "exec_note";
   exec_id: string;
@@ -277,7 +279,7 @@ export interface ExecEndedRequest {
 
 export interface ExecState {
   exec_id: string;
-  /** Counts the executions of this guest. */
+  /** Sequence number of the execution in this guest. */
   number: number;
   state: "running" | "exited";
   /** The command line, truncated if it is long. */
@@ -290,11 +292,11 @@ export interface ExecState {
   /** Signal name, e.g. `SIGKILL`, when a signal ended the command. */
   signal: string | null;
   timed_out: boolean;
-  /** The kernel ended a process of the command for lack of memory. Absent is false, also from older agents. */
+  /** The kernel OOM-killed a process of the command. Absent: false, also from older agents. */
   oom?: boolean;
   stdout_bytes: number;
   stderr_bytes: number;
-  /** Seq of the oldest piece that is kept, and of the last one; the first piece ever is 1. */
+  /** Seq of the oldest stored piece, and of the last one; the first piece of an execution is 1. */
   oldest_seq: number;
   last_seq: number;
   stdin_bytes: number;
@@ -319,13 +321,13 @@ export interface ExecList {
 
 export const MAX_EXEC_TAG_CHARACTERS = 1024;
 
-/** timeout_ms of a command without a time limit: the most that any agent of generation 1 accepts, 24 days. */
+/** timeout_ms of a command without a time limit: the maximum that every agent of generation 1 accepts, 24 days. */
 export const NO_TIMEOUT_MS = 2 ** 31 - 1;
 
-/** Wall clock of the guest, to measure its skew. */
+/** Reads the guest's wall clock, to measure its skew. */
 export interface ClockRequest {
   method: "clock";
-  /** Nanoseconds by which the clock is moved before it is read, as a decimal string. */
+  /** Nanoseconds by which the clock is adjusted before it is read, as a decimal string. */
   adjust_ns?: string;
 }
 export interface ClockResult {
@@ -340,11 +342,11 @@ export interface TerminalOpenRequest {
   method: "terminal_open";
   /** Generated by the host; an existing one is refused. */
   terminal_id: string;
-  /** null is the user's login shell. */
+  /** null: the user's login shell. */
   argv: string[] | null;
   cwd: string | null;
   env: Record<string, string>;
-  /** User name or numeric id; null is root. */
+  /** User name or numeric id; null: root. */
   user: string | null;
   /** Value of TERM. */
   term: string;
@@ -366,14 +368,14 @@ export interface TerminalOpened {
 export interface TerminalAttachRequest {
   method: "terminal_attach";
   terminal_id: string;
-  /** Offset of the first byte wanted; null is all that is kept. */
+  /** Offset of the first requested byte; null: all stored bytes. */
   since: number | null;
   /** Whether to detach an already attached client; otherwise the new one is refused. */
   takeover: boolean;
 }
 export interface TerminalAttached {
   type: "attached";
-  /** Offset of the first byte that will be sent: `since`, or the oldest byte kept when that is later. */
+  /** Offset of the first byte that will be sent: `since`, or the oldest stored byte if that is later. */
   offset: number;
   rows: number;
   cols: number;
@@ -392,12 +394,12 @@ export interface TerminalResize {
 export interface TerminalWatchRequest {
   method: "terminal_watch";
   terminal_id: string;
-  /** Offset of the first byte wanted; null is all that is kept. */
+  /** Offset of the first requested byte; null: all stored bytes. */
   since: number | null;
 }
 export interface TerminalWatching {
   type: "watching";
-  /** Offset of the first byte that will be sent: `since`, or the oldest byte kept when that is later. */
+  /** Offset of the first byte that will be sent: `since`, or the oldest stored byte if that is later. */
   offset: number;
   rows: number;
   cols: number;
@@ -417,7 +419,7 @@ export interface TerminalResized {
 }
 export interface TerminalEnd {
   exit_code: number | null;
-  /** Signal name when a signal ended the command. */
+  /** Reason for the terminal's end; absent: the command exited. */
   signal: string | null;
   ended_at_ms: number;
   /** Why the terminal ended; the command exited if absent. */
@@ -433,14 +435,14 @@ export interface TerminalList {
 }
 export interface TerminalState {
   terminal_id: string;
-  /** The command, cut after 256 characters. */
+  /** The command, truncated to 256 characters. */
   command: string;
   user: string;
   rows: number;
   cols: number;
   started_at_ms: number;
   attached: boolean;
-  /** Offset after the newest byte, which is how many there have been. */
+  /** Offset after the newest byte, which is the total number of bytes. */
   offset: number;
   end: TerminalEnd | null;
 }
@@ -469,19 +471,19 @@ export interface ConnectOpened {
 }
 
 /**
- * Connects to a Unix socket in the guest, by an absolute path, with the rights of the user that commands run as by default but for its
- * further groups. Continues as ConnectRequest does. Agents before it answer unknown_method.
+ * Connects to a Unix socket in the guest, by an absolute path, with the rights of the default user of commands, without that user's
+ * supplementary groups. Continues as ConnectRequest does. Older agents without it answer unknown_method.
  */
 export interface SocketConnectRequest {
   method: "socket_connect";
   path: string;
 }
-/** The kernel's own, of an address and of a path. */
+/** The kernel's maximum length of a path. */
 export const MAX_SOCKET_PATH_BYTES = 4095;
 
 /**
- * Connects to the screen of a guest that has one, an RFB server on SCREEN_SOCKET. Continues as ConnectRequest does. Not in every agent
- * of this generation: others answer unknown_method.
+ * Connects to the screen of a guest that has one, an RFB server on SCREEN_SOCKET. Continues as ConnectRequest does. Not every agent of this
+ * generation supports it: others answer unknown_method.
  */
 export interface ScreenConnectRequest {
   method: "screen_connect";
@@ -514,19 +516,19 @@ export interface DiskThawRequest {
   method: "disk_thaw";
 }
 export interface DiskThawResult {
-  /** Whether it had stood still until then. */
+  /** Whether the disk had stayed frozen until then. */
   in_time: boolean;
 }
 
 /** Maximum time for which a guest's own disk is frozen, by the guest's clock. */
 export const FREEZE_MS = 10_000;
 
-/** The host's end of the drive has died. The guest lets go of the mount, on which nothing answers any more. */
+/** The host's end of the drive has died. The guest unmounts the drive, which no longer responds. */
 export interface DriveLostRequest {
   method: "drive_lost";
 }
 
-/** Another end of the drive is plugged: the guest mounts it. Again is nothing. */
+/** A new host end of the drive is plugged: the guest mounts it. Idempotent. */
 export interface DriveMountRequest {
   method: "drive_mount";
   /** As in Welcome. */
@@ -572,18 +574,18 @@ export interface EgressResolved {
   answer: "address" | "none" | "failed";
 }
 
-/** Queries a name's records of another type than addresses. Answered with EgressRecords; older hosts answer unknown_method. */
+/** Queries a name's records of a type other than addresses. Answered with EgressRecords; older hosts answer unknown_method. */
 export interface EgressRecordsRequest {
   method: "egress_records";
   name: string;
   type: DnsRecord["type"];
 }
 export interface EgressRecords {
-  /** found: these of its records may be used. none: there can be no such name. failed: it could not be found out. */
+  /** found: `records` may be used. none: the name does not exist. failed: the look-up failed. */
   answer: "found" | "none" | "failed";
   records: DnsRecord[];
 }
-/** Targets are names in lower case, without a final dot. */
+/** Targets are names in lower case, without a trailing dot. */
 export type DnsRecord =
   | { type: "SRV"; priority: number; weight: number; port: number; target: string }
   | { type: "MX"; preference: number; target: string }
@@ -633,7 +635,7 @@ export interface RoomCallAnswered {
 /** Requests of the agent to the host: streams that the guest opens. They have the channels stdin and stdout only. */
 export type GuestRequest = EgressResolveRequest | EgressRecordsRequest | EgressConnectRequest | RoomCallRequest;
 
-/** Channels of an exec stream; an attached terminal and a connection have the first two. */
+/** Channels of an exec stream; an attached terminal and a connection use the first two. */
 export const Channel = { stdin: 0, stdout: 1, stderr: 2, output: 3 } as const;
 
 /** Error codes of streams, as the agent reports them. */
@@ -651,7 +653,7 @@ export const StreamErrorCode = {
   port_not_listening: "port_not_listening",
   /** The guest has no screen: SCREEN_SOCKET has no listener. */
   no_screen: "no_screen",
-  /** By the host: it is no longer interested in this stream. */
+  /** From the host: it no longer needs this stream. */
   detached: "detached",
   /** The command needs the drive, but virtiofsd does not respond. */
   drive_unavailable: "drive_unavailable",
@@ -659,7 +661,7 @@ export const StreamErrorCode = {
   /** Another request had this exec_id. */
   exec_id_in_use: "exec_id_in_use",
   execution_not_found: "execution_not_found",
-  /** The output, or the execution with this exec_id, is not kept any more. */
+  /** The output, or the execution with this exec_id, is no longer stored. */
   history_gone: "history_gone",
   /** The command has ended, or has closed its standard input. */
   not_running: "not_running",
@@ -668,16 +670,16 @@ export const StreamErrorCode = {
   /** The file differs from the version that the request may replace. */
   file_changed: "file_changed",
   too_many_watches: "too_many_watches",
-  /** Bytes of standard input before these are missing. */
+  /** Preceding bytes of standard input are missing. */
   stdin_gap: "stdin_gap",
-  /** By the host: the sandbox may not connect there. */
+  /** From the host: the sandbox may not connect to this destination. */
   egress_denied: "egress_denied",
   /** By the host: it is allowed, but the destination does not answer. */
   egress_unreachable: "egress_unreachable",
-  /** By the host: the guest has too many connections, or makes them too fast. */
+  /** From the host: the guest has too many connections, or opens them too fast. */
   too_many_connections: "too_many_connections",
   internal: "internal",
-  /** Made by the link itself when the connection ends under an open stream. */
+  /** Generated by the link itself when the connection ends under an open stream. */
   link_closed: "link_closed",
 } as const;
 

@@ -28,7 +28,7 @@ export function pieceHeader(channel: number, seq: number, bytes: number): Buffer
   return header;
 }
 
-/** The header at `offset`: the piece's number and how long it is with its header. */
+/** Reads the header at `offset`: the piece's number and its length, header included. */
 export function readHeader(source: Buffer, offset: number): { seq: number; length: number } {
   return {
     seq: source.readUIntBE(offset + 1, 6),
@@ -44,12 +44,12 @@ export class PieceDecoder {
   #unfinished: (Piece & { have: number }) | null = null;
   #last: number | null;
 
-  /** `after` is the number before the first piece; null takes any. */
+  /** `after`: number of the piece before the first expected one; null: any. */
   constructor(after: number | null) {
     this.#last = after;
   }
 
-  /** Takes the next bytes, which stay as they are. Throws PieceError. */
+  /** Processes the next bytes, without modifying them. Throws PieceError. */
   push(chunk: Uint8Array): Piece[] {
     const source = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     const pieces: Piece[] = [];

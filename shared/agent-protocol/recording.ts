@@ -11,7 +11,9 @@
 export const FILM_COMMAND = "film";
 
 export const PIECE_HEADER_BYTES = 8;
-/** Of one update: the host has it in memory before it is written. A screen of 1920 by 1080 fits as it is, and larger ones as they are packed. */
+/**
+ * Maximum size of one update, which the host buffers before writing it. A 1920 by 1080 screen fits uncompressed, larger screens compressed.
+ */
 export const MAX_PIECE_BYTES = 9 * 1024 * 1024;
 
 export const RECORDED = { raw: 0, zrle: 16, desktopSize: -223 } as const;

@@ -45,16 +45,16 @@ export interface Operation {
   /** Its name, or its group's name, in /v1/config, for parts that exceed the tools of the MCP layer. */
   extension?: string;
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Path with `{name}` parameters; a last `{name*}` takes the rest of the path. */
+  /** Path with `{name}` parameters; a final `{name*}` matches the rest of the path. */
   path: string;
-  /** Other paths by which HTTP takes the same operation, with the same parameters. */
+  /** Other HTTP paths of the same operation, with the same parameters. */
   aliases?: readonly string[];
   summary: string;
   description?: string;
   access: Access;
   /** A direct caller on the host itself, without a proxy, needs no key. */
   openToHost?: true;
-  /** The operator's key is good for it as well. */
+  /** The operator's key is accepted as well. */
   openToOperator?: true;
   params: TObject;
   query: TObject;
@@ -72,29 +72,29 @@ export interface Operation {
   outcomes: Record<string, number>;
   /** URL of the created resource, made of the output's fields: the Location header. */
   location?: string;
-  /** Media types besides JSON that the answer may have. */
+  /** Media types of the response besides JSON. */
   bytesOutput?: string[];
   errors: ErrorCode[];
   /** Event name in the audit; null for an operation that reveals nothing about an organization. */
   audit: string | null;
-  /** A person's session may call it too, as far as the person's role goes, though it is no reading. */
+  /** A user's session may also call it, within the user's role, although it is not read-only. */
   ofAccount?: true;
   /** It is read-only: a person's session may call it whatever its role, though keys need a scope that also allows writes. */
   watched?: true;
-  /** A session's person must have proven lately to be that person. */
+  /** The session's user must have re-authenticated recently. */
   wantsProof?: true;
   /** The answer has a secret: the copy stored for a retry can be decrypted only with the caller's own key. */
   secretOutput?: true;
-  /** It adds no data but its own record, so that it is carried out on a disk that is nearly full. DELETE always is. */
+  /** It adds no data but its own record, so it is executed even if the disk is nearly full. DELETE always is. */
   onFullDisk?: true;
-  /** Most bytes of body; the default serves all but file contents. */
+  /** Maximum bytes of the body; the default suffices for all but file contents. */
   maxBodyBytes?: number;
   example?: { body?: unknown; query?: Record<string, string> };
 }
 
 export const DEFAULT_MAX_BODY_BYTES = 1024 * 1024;
 
-/** An operation with its name and its schemas' types kept. */
+/** An operation whose name and schema types are preserved. */
 export function operation<Name extends string, Definition extends Operation & { name: Name }>(
   definition: Definition,
 ): Definition {
@@ -108,7 +108,7 @@ export type InputOf<Op extends Operation> = Static<Op["params"]> &
 
 export type OutputOf<Op extends Operation> = Static<Op["output"]>;
 
-/** An object that has these fields and no others. */
+/** An object schema with exactly these fields. */
 export function fields<T extends Record<string, TSchema>>(properties: T) {
   return Type.Object(properties, { additionalProperties: false });
 }
@@ -120,7 +120,7 @@ export const NAME = Symbol("name");
 
 interface NamedOperation {
   name: string;
-  /** Of the schema when it was named. */
+  /** Description of the schema when it was named. */
   description: string | undefined;
 }
 
@@ -153,7 +153,7 @@ FormatRegistry.Set(
 );
 export const timestamp = Type.String({ format: "date-time", examples: ["2026-01-31T12:00:00.000Z"] });
 
-/** An object that has a name. */
+/** A named object schema. */
 export function record<T extends Record<string, TSchema>>(name: string, properties: T) {
   return named(name, fields(properties));
 }
@@ -165,7 +165,7 @@ export function page<T extends TSchema>(item: T) {
   return of === null ? list : named(`${of.name}Page`, list);
 }
 
-/** The last event of a stream that cannot go on. */
+/** The last event of a stream that cannot continue. */
 export const errorEvent = record("ErrorEvent", {
   type: oneOf(["error"]),
   code: Type.String(),
@@ -175,7 +175,7 @@ export const errorEvent = record("ErrorEvent", {
 
 export const MAX_PAGE = 1000;
 
-/** `limit` and `cursor` of a list; `limit` arrives as text and is read as a number. */
+/** `limit` and `cursor` of a list; `limit` arrives as text and is parsed as a number. */
 export const pageQuery = {
   limit: Type.Optional(
     Type.Integer({ minimum: 1, maximum: MAX_PAGE, description: "Most items to return; 100 if absent." }),

@@ -7,7 +7,7 @@ import { anyWarnings, roomId, roomPath } from "./rooms.ts";
 export const MAX_WRITE_BYTES = 16 * 1024 * 1024;
 export const DRIVE_MOUNT = "/mnt/drive";
 
-/** Rules beyond the shape are in daemon/domain/drive/path.ts. */
+/** Rules beyond the schema are in daemon/domain/drive/path.ts. */
 export const drivePath = Type.String({
   minLength: 1,
   code: "invalid_path",

@@ -104,7 +104,7 @@ export const egressExplain = operation({
   audit: "egress.decision_read",
 });
 
-/** Why a connection was not let. */
+/** Reasons for a denied connection. */
 export const DENIAL_REASONS = [
   "not_listed",
   "blocked_address",

@@ -2,7 +2,7 @@
 
 interface ErrorKind {
   status: number;
-  /** Status when the thing is named by the path, not by a field of the request. */
+  /** Status if the path names the resource, not a field of the request. */
   statusInPath?: number;
   title: string;
   retryable?: true;
@@ -270,7 +270,7 @@ export interface FieldError {
   max?: number;
 }
 
-/** RFC 9457 problem, as every door sends it. */
+/** RFC 9457 problem, as every transport sends it. */
 export interface Problem {
   type: string;
   title: string;

@@ -18,7 +18,7 @@ import { environment, environmentJson, sandboxPath, WAKING_ERRORS } from "./sand
 export const MAX_STDIN_BYTES = 8 * 1024 * 1024;
 export const MAX_OUTPUT_BYTES = 8 * 1024 * 1024;
 export const DEFAULT_OUTPUT_BYTES = 1024 * 1024;
-/** For a command with a waiting caller; a started one has no time limit by default. */
+/** Default for a command with a waiting caller; a started command has no time limit by default. */
 export const DEFAULT_TIMEOUT_MS = 600_000;
 export const MAX_TIMEOUT_MS = 604_800_000;
 export const MAX_LIVE_EXECUTIONS = 64;

@@ -9,7 +9,7 @@ export const MAX_INBOX = 1000;
 export const MAX_DESTINATIONS = 1000;
 export const MAX_ROOM_AGENTS = 10_000;
 export const MAX_TOPICS = 64;
-/** Of all agents of a room: every message to a topic is held against each. */
+/** Limit for all agents of a room together: every message to a topic is matched against each subscription. */
 export const MAX_ROOM_TOPICS = 10_000;
 export const MAX_TTL_MS = 604_800_000;
 export const MAX_WAIT_MS = 50_000;
@@ -20,13 +20,13 @@ export const MAX_REPLY_WAIT_MS = 300_000;
 export const MESSAGE_ID_KEPT_MS = 300_000;
 export const DEFAULT_REPLY_WAIT_MS = 5000;
 export const MAX_HEADER_BYTES = 4096;
-/** Of one call that sends many. */
+/** Maximum number of messages in one call. */
 export const MAX_BATCH = 256;
-/** Of all messages of a batch together: as many as one message to all agents of a room can have. */
+/** Maximum number of recipients of all messages of a batch: as many as one message to all agents of a room can have. */
 export const MAX_BATCH_RECIPIENTS = 10_000;
 /** And to at most this many different topics: each is matched against all subscriptions of the room's agents. */
 export const MAX_BATCH_TOPICS = 16;
-/** A message that must be acknowledged comes again so often. */
+/** Number of redeliveries of a message that must be acknowledged. */
 export const REDELIVERIES = 5;
 /** All other agents of the room. */
 export const EVERYONE = "*";
@@ -46,9 +46,9 @@ export type DeliveryState = (typeof DELIVERY_STATES)[number];
 export const agentName = (description: string) =>
   Type.String({ pattern: AGENT_PATTERN, description, examples: ["worker-1"] });
 export const TOPIC_PATTERN = "^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$";
-/** Of topics, as an agent subscribes to them. */
+/** Pattern for topics in an agent's subscriptions. */
 export const SUBSCRIPTION_PATTERN = "^(>|([A-Za-z0-9_-]+|\\*)(\\.([A-Za-z0-9_-]+|\\*))*(\\.>)?)$";
-/** An empty one counts as absent; of others the pattern is checked by the verb. */
+/** An empty value counts as absent; the verb checks the pattern of other values. */
 const orNone = (pattern: string, description: string) =>
   Type.Optional(nullable(Type.String({ maxLength: 256, description: `${description} Matches ${pattern}.` })));
 const messageId = Type.String({ pattern: NAME_PATTERN, description: "The message's name, unique in the room." });

@@ -1,4 +1,4 @@
-/** Shapes that files of a drive and of a sandbox have in common. */
+/** Schemas shared by files of a drive and of a sandbox. */
 import { type TSchema, Type } from "@sinclair/typebox";
 import { fields, nullable, oneOf, pageQuery, timestamp } from "./contract.ts";
 
@@ -10,7 +10,7 @@ export const pathBytes = Type.Optional(
   Type.String({ contentEncoding: "base64", description: "The path's bytes, if they are not UTF-8." }),
 );
 
-/** The fields of an entry; `owned` has the known fields of its owner. */
+/** The fields of an entry; `owned` has the owner's fields. */
 export const entryFields = <T extends Record<string, TSchema>>(owned: T) => ({
   path: Type.String(),
   path_b64: pathBytes,
@@ -29,13 +29,13 @@ export const entryPage = <T extends TSchema>(entry: T) =>
 
 export const entryPageQuery = {
   ...pageQuery,
-  // A cursor holds a path, and its encoding adds a third.
+  // A cursor contains a path, and its encoding adds a third.
   cursor: Type.Optional(
     Type.String({ maxLength: 2 * MAX_PATH_BYTES, description: pageQuery.cursor.description ?? "" }),
   ),
 };
 
-/** Fields of a move; `path` is how both of its paths are written. */
+/** Fields of a move; `path` is the schema of both paths. */
 export const moveFields = <T extends TSchema>(path: T) =>
   fields({
     from: path,

@@ -6,9 +6,9 @@ import { REQUEST_ID_PATTERN } from "../ids.ts";
 import { TRACEPARENT } from "../traceparent.ts";
 import { type ErrorCode, errorKind } from "./errors.ts";
 
-/** How long an Idempotency-Key is remembered. */
+/** How long the response to an Idempotency-Key is stored. */
 export const IDEMPOTENCY_SECONDS = 24 * 3600;
-/** How many calls of an organization with a key are remembered, the newest: some hundred MB with their indexes. */
+/** Maximum number of stored calls with a key per organization, the newest: several hundred MB with their indexes. */
 export const MAX_IDEMPOTENT_CALLS = 250_000;
 export const MAX_IDEMPOTENCY_KEY = 255;
 export const IDEMPOTENCY_KEY_PATTERN = `^[\\x21-\\x7e]{1,${MAX_IDEMPOTENCY_KEY}}$`;
@@ -112,7 +112,7 @@ interface DocumentedAnswer {
 }
 
 interface ResponseHeader extends Omit<DocumentedHeader, "name"> {
-  /** Every answer of those has it. */
+  /** Whether every matching response has the header. */
   always?: true;
   on(answer: DocumentedAnswer): boolean;
 }

@@ -3,7 +3,7 @@ import { Type } from "@sinclair/typebox";
 import { PLACE_TYPES } from "../places.ts";
 import { fields, NONE, nullable, oneOf, operation } from "./contract.ts";
 
-/** A room's and an agent's name with a slash between them are the longest. */
+/** Longest form: the names of a room and an agent, separated by a slash. */
 const MAX_CHARACTERS = 257;
 
 export const locate = operation({

@@ -18,7 +18,7 @@ import { endedMade } from "./made.ts";
 import { PLANS } from "./people/plans.ts";
 import { actor, roomId } from "./rooms.ts";
 
-/** Keys of one organization that are good at a time. */
+/** Maximum number of valid keys of one organization. */
 export const MAX_KEYS = 10_000;
 /** Keys that one organization may create within 24 hours, however soon they expire: each remains in the audit log. */
 export const MAX_KEYS_A_DAY = 20_000;

@@ -17,9 +17,9 @@ export const MAX_SANDBOX_CONNECTIONS = 128;
 export const MAX_ORG_PORT_CONNECTIONS = 1024;
 /** Idle timeout: an exchange without traffic for this long is closed; a WebSocket is pinged instead. */
 export const PORT_IDLE_SECONDS = 15 * 60;
-/** How long a call that exposes a port waits for its server. */
+/** Longest wait of a call that exposes a port, for the port's server. */
 export const MAX_LISTEN_WAIT_MS = 50_000;
-/** Most bytes of one WebSocket message, either way. */
+/** Maximum bytes of one WebSocket message, in either direction. */
 export const MAX_SOCKET_MESSAGE_BYTES = 16 * 1024 * 1024;
 
 const exposedPort = record("ExposedPort", {

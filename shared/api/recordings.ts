@@ -13,12 +13,12 @@ export const MAX_RECORDINGS = 100;
 export const MAX_RECORDINGS_BYTES = 4 * 1024 * 1024 * 1024;
 /** Maximum of screens of an organization that are recorded concurrently. */
 export const MAX_RECORDERS_OF_ORG = 16;
-/** Pictures in a second at most, as it is recorded and as the film has them. */
+/** Maximum frames per second of a recording and of a film. */
 export const RECORDED_PER_SECOND = 10;
-/** Its media type, as it was kept, and as a film. */
+/** Media types of a recording: as stored, and as a film. */
 export const RECORDING_TYPE = "application/vnd.roomd.recording";
 export const FILM_TYPE = "video/mp4";
-/** The template of the machine that makes films. */
+/** The template of the virtual machine that converts recordings to films. */
 export const FILM_TEMPLATE = "film";
 
 export const RECORDING_ENDS = [

@@ -10,7 +10,7 @@ export const roomId = Type.String({
   examples: ["build-42"],
 });
 
-/** Small facts of the caller's own, by which lists can be filtered. */
+/** The caller's own key-value pairs, by which lists can be filtered. */
 export const labels = Type.Record(
   Type.String({ pattern: "^[A-Za-z0-9][\\w./-]{0,62}$" }),
   Type.String({ maxLength: 256 }),
@@ -33,7 +33,7 @@ export const status = fields({
 });
 
 export const warnings = Type.Array(Type.String(), { description: "Sentences for a person." });
-/** Of an answer that has none most of the time: absent then. */
+/** For responses that usually have no warnings: then the field is absent. */
 export const anyWarnings = Type.Optional(warnings);
 
 export const actor = fields({ type: Type.String(), id: Type.String() });

@@ -1,14 +1,14 @@
-/** The interface of files in a sandbox's own view: its disk and its mounts. The drive's own calls are in drive.ts. */
+/** The interface of files in a sandbox's own view: its disk and its mounts. The drive's operations are in drive.ts. */
 import { type Static, Type } from "@sinclair/typebox";
 import { errorEvent, fields, NONE, named, oneOf, operation, record, timestamp } from "./contract.ts";
 import { entryFields, entryPage, entryPageQuery, fileMode, moveFields, owner, pathBytes } from "./file-entries.ts";
 import { sandboxPath, WAKING_ERRORS } from "./sandboxes.ts";
 
-/** Concurrent file operations of one sandbox; further ones wait for this time. */
+/** Maximum concurrent file operations of one sandbox, and how long further ones wait. */
 export const MAX_FILE_CALLS = 32;
 export const FILE_CALL_WAIT_MS = 10_000;
 
-/** Rules beyond the shape are in daemon/domain/sandboxes/files/path.ts. */
+/** Rules beyond the schema are in daemon/domain/sandboxes/files/path.ts. */
 const guestPath = Type.String({
   minLength: 1,
   code: "invalid_path",

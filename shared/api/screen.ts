@@ -153,22 +153,22 @@ export const MAX_VIEWERS = 16;
 export const MAX_VIEWERS_OF_ORG = 100;
 /** Bounds in pixels for the size that a controlling client may give a screen. */
 export const SCREEN_SIZE = { least: { width: 320, height: 200 }, most: { width: WIDEST, height: WIDEST } } as const;
-/** Most bytes of one frame from a client. */
+/** Maximum bytes of one frame from a client. */
 export const MAX_SCREEN_FRAME_BYTES = 64 * 1024;
 
-/** Why a screen's WebSocket was closed by us. */
+/** Close codes of a screen's WebSocket, sent by the service. */
 export const SCREEN_CLOSE = {
   /** The service is stopping; connect again. */
   going_away: 1001,
   /** The message is not a valid one of an RFB 3.8 client. */
   bad_message: 4000,
-  /** The key or session that it was opened with is no longer good. */
+  /** The key or session of the connection is no longer valid. */
   unauthorized: 4002,
   /** The sandbox is no longer running; the reason names its state. */
   sandbox_stopped: 4003,
   /** The connection to the guest's screen was lost; connect again. */
   guest_unreachable: 4004,
-  /** More was sent than the guest took, or more messages than any viewer sends. */
+  /** The client sent more than the guest accepted, or more messages than any viewer sends. */
   input_overflow: 4005,
 } as const;
 export type ScreenClose = keyof typeof SCREEN_CLOSE;

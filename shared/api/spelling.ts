@@ -1,6 +1,6 @@
 /**
- * Hints in the terms of the client. A hint names a call as `{{operation field=value}}`; each door spells it for its client: a method and a
- * path, a tool of the set, a command line, or a method of an SDK.
+ * Hints in the client's terms. A hint names a call as `{{operation field=value}}`; each transport translates it for its client: a method
+ * and a path, a tool of the set, a command line, or a method of an SDK.
  */
 import type { Operation } from "./contract.ts";
 import { operations } from "./operations.ts";
@@ -14,7 +14,7 @@ export type Terms =
 interface Spelling {
   cli: string;
   sdk: string;
-  /** Tools that do it, of which the first that the client has is named; by default the operation's own. */
+  /** Tools with the same effect; the hint names the first that the client has. By default the operation's own tool. */
   tools?: readonly string[];
 }
 
@@ -43,7 +43,7 @@ export const SPELLINGS = {
 export type Spelled = keyof typeof SPELLINGS;
 
 const CALL = /\{\{(\w+)((?: \w+=[^\s{}]+)*)\}\}/g;
-/** Terms of HTTP and of the command line, of which a tool's client has no use. */
+/** Terms of HTTP and of the command line, which are useless to a tool's client. */
 const OTHER_TERMS = /\b(GET|POST|PUT|PATCH|DELETE) |`roomd |\bheader\b|…\//;
 
 export function spelled(hint: string, terms: Terms): string | null {
@@ -89,7 +89,7 @@ function valuesOf(fields: string): Record<string, string> {
   );
 }
 
-/** By the header User-Agent of a request. */
+/** Determines the terms from the User-Agent header of a request. */
 export function termsOf(userAgent: string | null): Terms {
   if (userAgent?.startsWith("roomd-cli/")) return { kind: "cli" };
   return { kind: userAgent?.startsWith("roomd-sdk") ? "sdk" : "http" };

@@ -47,7 +47,7 @@ const from = record("TemplateFrom", {
 export const BUILD_STATES = ["queued", "pulling", "building", "booting", "testing", "ready", "failed"] as const;
 export type BuildState = (typeof BUILD_STATES)[number];
 
-/** Why a build has failed: an error of the interface, without its request. */
+/** Reason for a failed build: an error of the API, without its request. */
 const failure = record("BuildFailure", {
   code: Type.String(),
   detail: Type.String(),
@@ -69,7 +69,7 @@ const build = record("TemplateBuild", {
 });
 export type BuildRecord = Static<typeof build>;
 
-/** Whatever names none is not found. */
+/** Without a pattern: an invalid name is answered with not found. */
 const namedTemplate = { template_id: Type.String({ maxLength: 128 }) };
 const buildPath = fields({
   ...namedTemplate,

@@ -4,7 +4,7 @@ import { fields, NONE, oneOf, operation, record, timestamp } from "./contract.ts
 
 export const TEMPLATE_PATTERN = "^[a-z0-9][a-z0-9._-]{0,63}$";
 
-/** The image that a template was made of. */
+/** The image from which a template was built. */
 export const templateSource = record("TemplateSource", {
   ref: Type.String(),
   /** Null if the image was named for one platform only. */
@@ -22,7 +22,7 @@ export const template = fields({
   default_memory_mib: Type.Integer(),
   tools: Type.Array(Type.String()),
   created_at: timestamp,
-  /** Not there for templates that are made of packages. */
+  /** Absent for templates that are built from packages. */
   source: Type.Optional(templateSource),
 });
 export type TemplateRecord = Static<typeof template>;

@@ -9,12 +9,12 @@ export const DEFAULT_TERM = "xterm-256color";
 /** Subprotocol of the WebSocket, which a client offers and the server selects; the token is offered as a second one. */
 export const TERMINAL_PROTOCOL = "roomd.terminal";
 export const TOKEN_PROTOCOL_PREFIX = "roomd.token.";
-/** Most bytes of one frame from a client. */
+/** Maximum bytes of one frame from a client. */
 export const MAX_FRAME_BYTES = 1024 * 1024;
-/** Most bytes that were typed and not yet taken by the guest; a client that sends more is closed. */
+/** Maximum bytes of typed input that the guest has not yet accepted; a client that exceeds it is disconnected. */
 export const MAX_TYPED_BYTES = 8 * 1024 * 1024;
 
-/** Why a terminal's WebSocket was closed by us, besides 1000 after the exit frame. */
+/** Close codes of a terminal's WebSocket, sent by the service, besides 1000 after the exit frame. */
 export const TERMINAL_CLOSE = {
   /** The service is stopping; attach again with since. */
   going_away: 1001,
@@ -22,13 +22,13 @@ export const TERMINAL_CLOSE = {
   bad_frame: 4000,
   /** Another client attached with takeover=1. */
   taken_over: 4001,
-  /** The key that it was attached with has been revoked or has expired. */
+  /** The key with which the client attached has been revoked or has expired. */
   unauthorized: 4002,
   /** The sandbox is no longer running; the reason names its state. */
   sandbox_stopped: 4003,
   /** The guest's connection was lost; attach again with since. */
   guest_unreachable: 4004,
-  /** More was typed than the guest took. */
+  /** The client typed more than the guest accepted. */
   input_overflow: 4005,
 } as const;
 export type TerminalClose = keyof typeof TERMINAL_CLOSE;

@@ -6,7 +6,7 @@ import { warnings } from "./rooms.ts";
 
 export const GROUPINGS = ["room", "agent", "key", "day"] as const;
 export type Grouping = (typeof GROUPINGS)[number];
-/** The rest is added up in `others`. */
+/** Further groups are summed in `others`. */
 export const MAX_GROUPS = 1000;
 
 const seconds = (what: string) => Type.Number({ description: `${what}, to the millisecond.` });

@@ -13,7 +13,7 @@ export const MAX_WAITING = 1000;
  * disabled.
  */
 export const MAX_TRIES = 17;
-/** Events of one webhook that are over and still listed. */
+/** Maximum number of listed deliveries of one webhook in a final state. */
 export const MAX_OVER = 500;
 const MAX_TYPES = 64;
 const MAX_ROOMS = 256;

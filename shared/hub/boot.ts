@@ -7,7 +7,7 @@ export interface Boot {
   version: string;
   user: { name: string; email: string; role: Role };
   org: { org_id: string; name: string };
-  /** Whether the service has several hosts, and whether this person may see how they are. */
+  /** Whether the service has several hosts, and whether this user may see their state. */
   has_hosts: boolean;
   sees_hosts: boolean;
   /** CSP nonce for styles that the page adds later. */

@@ -20,7 +20,7 @@ const NAME = "rooms";
 const KEY = "ROOMD_API_KEY";
 const SHELL = "a shell";
 
-/** `url`: the service's, without a slash at its end. */
+/** `url`: the service's URL, without a trailing slash. */
 export function clientWays(url: string): ClientWay[] {
   const mcp = `${url}/mcp`;
   const byKey = `${url}/mcp/key`;

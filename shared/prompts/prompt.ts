@@ -20,7 +20,7 @@ export const FILLINGS = {
 export type Filling = keyof typeof FILLINGS;
 
 export interface Prompt {
-  /** As in a slash command, and in a file's name. */
+  /** The name in a slash command, and in a file's name. */
   name: string;
   kind: Kind;
   title: string;
@@ -45,7 +45,7 @@ export function fill({ text }: Prompt, given: Partial<Record<Filling, string>>):
   });
 }
 
-/** The tools that it names, in the order in which it does first. */
+/** The tools that the prompt names, in the order of their first mention. */
 export function toolsOf({ text }: Prompt, tools: ReadonlySet<string>): string[] {
   const named = [...text.matchAll(/`([a-z_]+)`/g)].flatMap(([, name = ""]) => (tools.has(name) ? [name] : []));
   return [...new Set(named)];

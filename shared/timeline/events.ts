@@ -7,7 +7,7 @@ import { commandText } from "../shell.ts";
 import type { Lane, TimelineType } from "./item.ts";
 import { DESTROYED, STANDBY } from "./words.ts";
 
-/** Details of a record: whatever an event has, and not to be relied on. */
+/** Details of a record: they differ by event, and no field is guaranteed. */
 export type Facts = Readonly<Record<string, unknown>>;
 
 interface EventText {
@@ -15,7 +15,7 @@ interface EventText {
   type: TimelineType | null;
   /** The agent's if absent. */
   lane?: Lane;
-  /** Whether it lasted, or was over in a moment. */
+  /** Whether the event has a duration; otherwise it is a moment. */
   span?: true;
   say(facts: Facts): string;
   /** Text for a call that waited: its details have `wait_ms`. Its type is wait then. */
@@ -57,7 +57,7 @@ const ofDrive = (verb: string): EventText => ({
   say: (facts) => `${verb} ${text(facts.path)}${bytes(facts)}`,
   ref: named("file", "path"),
 });
-/** Of the sandbox's own disk: the hub shows files of the drive alone, so that there is nothing to refer to. */
+/** An event about a file on the sandbox's own disk: the hub shows only files of the drive, so there is no link. */
 const ofFile = (verb: string): EventText => ({
   type: "command",
   say: (facts) => `${verb} ${text(facts.path)} in the sandbox${bytes(facts)}`,
@@ -271,7 +271,7 @@ export const EVENTS: Readonly<Record<string, EventText>> = {
   },
 };
 
-/** Records of a room that are no event of it: reading, and the service's own book-keeping. */
+/** Records of a room that are not events of its timeline: reads, and the service's own book-keeping. */
 export const LEFT_OUT: readonly string[] = [
   ...["room.read", "room.listed", "room.overview_read", "room.waits_read", "room.timeline_read", "room.followed"],
   ...["sandbox.read", "sandbox.listed", "sandbox.logs_read", "sandbox.measured", "sandbox.swept"],

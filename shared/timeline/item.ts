@@ -35,6 +35,6 @@ export interface TimelineItem {
   to: string[];
   ref: { type: string; id: string } | null;
   exit_code: number | null;
-  /** The trace that it is a part of. */
+  /** The trace to which the item belongs. */
   trace_id: string | null;
 }

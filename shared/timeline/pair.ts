@@ -43,7 +43,7 @@ export function pair(items: readonly TimelineItem[]): readonly TimelineItem[] {
   return gone.size === 0 ? joined : joined.filter((_, index) => !gone.has(index));
 }
 
-/** Of a room's items these are few. */
+/** Item types that form spans; only few of a room's items are of these types. */
 const isOfSpans = ({ type }: TimelineItem) => type === "standby" || type === "sandbox" || type === "room";
 
 const isOf = (item: TimelineItem, type: TimelineItem["type"], words: string) =>

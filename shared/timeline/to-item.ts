@@ -63,7 +63,7 @@ function spanOf({ at, duration_ms, status }: Recorded): { at: string; until: str
   return { at: new Date(begin).toISOString(), until: new Date(begin + duration).toISOString() };
 }
 
-/** Of records that were counted together: the last, and their number. */
+/** For records that were counted together: the facts of the last one, and their number. */
 function factsOf(details: Facts): { facts: Facts; count: number } {
   const count = typeof details.count === "number" ? details.count : 1;
   const isCounted = typeof details.last === "object" && details.last !== null && "first_at" in details;

@@ -47,7 +47,7 @@ export default function Agent({ params: { room_id: roomId = "", agent_id: agentI
   const { data, problem } = agent;
   isUnknown.current = data?.isKnown === false;
   useNow(data?.room);
-  // An address may have anything in it, and lines to copy are made of its names.
+  // The name comes from the URL, which can contain anything, and is part of lines that users copy.
   if (!NAME.test(agentId)) return <Empty title="No agent can have this name." />;
   return (
     <>

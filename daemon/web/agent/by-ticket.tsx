@@ -8,7 +8,7 @@ import { useEffect } from "preact/hooks";
 import { Line } from "../components/parts.tsx";
 import { visible } from "../components/text.tsx";
 
-/** So often in a row, Esc leaves: one alone is typed. */
+/** Number of consecutive Esc keys that leave; a single Esc is typed. */
 const ESCAPES = 3;
 const ESCAPES_MS = 1000;
 /** Characters allowed in a subprotocol and a query, and so in a ticket. */
@@ -31,7 +31,7 @@ export interface TicketForm {
 }
 
 export function ByTicket({ name, about, words, prefix, line, ticket, why, field, begin, children }: TicketForm) {
-  // Why one was put out is to be seen.
+  // Opened initially if there is a reason for a closed connection, so that the reason is visible.
   const isOpen = useSignal(why.value !== null);
   return (
     <details

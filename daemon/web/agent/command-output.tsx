@@ -20,7 +20,7 @@ const WORDS: Record<Following, readonly [look: "busy" | "live" | "wait" | "quiet
 
 const GONE: readonly string[] = ["sandbox_not_found", "room_not_found", "room_destroying"];
 
-/** `path`: of the execution, in the API. */
+/** `path`: API path of the execution. */
 export function CommandOutput({ path, execId }: { path: string; execId: string }) {
   const output = useRef(new Output());
   const version = useSignal(0);

@@ -19,7 +19,7 @@ export function Opened({ execId, run, room, agentId, sandbox }: TabProps & { exe
       Close
     </button>
   );
-  // Output that was seen stays seen when the sandbox forgets it.
+  // Output that was displayed stays displayed when the sandbox drops it.
   const kept = useRef<string | null>(null);
   if (run?.isKept && isThere(sandbox)) kept.current = executionPath(sandboxPath(sandbox), execId);
   if (!run) {

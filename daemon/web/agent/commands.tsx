@@ -51,7 +51,7 @@ export default function Commands({ room, agentId, sandbox }: TabProps) {
     },
     (record) => isOfCommands(record) && record.agent_id === agentId,
   );
-  // The command that is opened stays, whatever becomes of the sandbox.
+  // Reloads the list when the sandbox changes; an opened command stays open.
   useEffect(() => runs.again(), [sandbox?.sandbox_id, sandbox?.state]);
   const running = (roomNow.value?.commands ?? []).filter(({ agent_id }) => agent_id === agentId);
   const runningIds = running.map(({ exec_id }) => exec_id).join(" ");

@@ -17,7 +17,7 @@ export interface LogPart {
   from: number;
   to: number;
   lines: LogLine[];
-  /** Whether nothing that is kept is before it. */
+  /** Whether no older stored line exists. */
   isFirst: boolean;
 }
 
@@ -26,10 +26,10 @@ const LIMIT = 1000;
 const PART_BYTES = 64 * 1024;
 /** More than a log ever has: two segments of a MiB each and the last write. */
 const FIRST_STEP = 64 * 1024;
-/** Lines of one character are many in a part. */
+/** A part of one-character lines takes many responses. */
 const MAX_ANSWERS = 40;
 
-/** Whether the log may continue after this answer. */
+/** Whether the log may continue after this response. */
 const isFull = ({ items, next_after }: Awaited<ReturnType<AskLog>>, from: number) =>
   items.length === LIMIT || next_after - (items[0]?.offset ?? from) >= LOG_ANSWER_BYTES;
 

@@ -12,7 +12,7 @@ const MAX_PAGES = 5;
 export interface Agent {
   room: RoomRecord;
   sandbox: SandboxRecord | null;
-  /** Whether the active room has, or had, an agent of this name. */
+  /** Whether the active room has, or had, an agent with this name. */
   isKnown: boolean;
 }
 
@@ -50,7 +50,7 @@ export async function findPresent(roomId: string, agentId: string, signal: Abort
   return null;
 }
 
-/** The agent's sandboxes that were destroyed and are still known, the newest first. */
+/** The agent's destroyed sandboxes that the service still lists, newest first. */
 export async function endedOf(roomId: string, agentId: string, signal: AbortSignal): Promise<SandboxRecord[]> {
   const found: SandboxRecord[] = [];
   let cursor: string | null = null;

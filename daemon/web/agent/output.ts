@@ -6,7 +6,7 @@
 export type Stream = "stdout" | "stderr";
 
 export interface Line {
-  /** Its place among all lines that there ever were, from 0. */
+  /** Index among all lines of the output, from 0, dropped lines included. */
   n: number;
   stream: Stream;
   text: string;
@@ -22,7 +22,7 @@ const PORTION = 5000;
 export class Output {
   readonly #streams = { stdout: new Reader(), stderr: new Reader() };
   #lines: Line[] = [];
-  /** How many at the list's beginning were let go. */
+  /** Number of lines dropped from the start of the list. */
   #gone = 0;
   #characters = 0;
   #begun = 0;
@@ -95,7 +95,7 @@ export class Output {
 type State = "text" | "escape" | "sequence" | "string" | "charset";
 
 /**
- * One stream's bytes as pieces of lines.
+ * Splits one stream's bytes into pieces of lines.
  *
  *   text ──ESC──▶ escape ─┬─ [ ──▶ sequence ──its last character──▶ text
  *                         ├─ ] P X ^ _ ──▶ string ──BEL, ESC──▶ text, escape

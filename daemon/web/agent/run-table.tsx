@@ -3,7 +3,7 @@ import { type Look, State } from "../components/parts.tsx";
 import { Clock, Foreign, Since, sizeText, spanText } from "../components/text.tsx";
 import type { Run } from "./runs.ts";
 
-/** How it goes, or how it ended. */
+/** State or outcome of a run. */
 export function RunEnd({ run }: { run: Run }) {
   const [look, word] = endOf(run);
   return <State look={look}>{word}</State>;
@@ -23,7 +23,7 @@ export function Took({ run: { state, tookMs, startedAt } }: { run: Run }) {
   return <>{tookMs === null ? "–" : spanText(tookMs)}</>;
 }
 
-/** `path`: of the page of commands. */
+/** `path`: of the page that lists commands. */
 export function RunTable({
   runs,
   opened = null,

@@ -8,12 +8,12 @@ import type { RunningCommand } from "../../../shared/api/overview/live.ts";
 import { commandText } from "../../../shared/shell.ts";
 
 export interface Run {
-  /** Its exec_id; of a refused call its audit_id. */
+  /** The execution's exec_id; for a refused call, its audit_id. */
   id: string;
   command: string;
-  /** refused: it never ran. unknown: it began, and no end was recorded. */
+  /** refused: the command never ran. unknown: it started, and no end was recorded. */
   state: "running" | "ended" | "refused" | "unknown";
-  /** Whether the sandbox still has its output. */
+  /** Whether the sandbox still stores the command's output. */
   isKept: boolean;
   startedAt: string;
   tookMs: number | null;
@@ -43,7 +43,7 @@ export function mergeRuns(kept: readonly ExecutionRecord[], told: readonly Audit
   return [...runs.values()].sort((one, other) => Date.parse(other.startedAt) - Date.parse(one.startedAt));
 }
 
-/** With commands that are running now, whether or not they are known otherwise; those come first. */
+/** Merges the commands that are running now into the runs; running ones come first. */
 export function withRunning(runs: readonly Run[], running: readonly RunningCommand[]): Run[] {
   const known = new Map(runs.map((run) => [run.id, run]));
   const now = running.map(({ exec_id, command, since }): Run => {
@@ -86,7 +86,7 @@ function ofSandbox(execution: ExecutionRecord): Run {
 function runOf({ event, audit_id, at, status, outcome, error_code, duration_ms, details }: AuditRecord): Run {
   const id = textOf(details.exec_id);
   const hasEnded = event === "exec.finished" && outcome === "success";
-  // A call's record has the moment at which the call began; one without a call is written at the command's end.
+  // A call's record has the call's start time; a record without a call is written at the command's end.
   const startMs = Date.parse(at) - (status === null && event === "exec.finished" ? (duration_ms ?? 0) : 0);
   return {
     id: id ?? audit_id,

@@ -10,7 +10,7 @@ import { roomPath } from "../data/paths.ts";
 import { Labels } from "../rooms/table.tsx";
 import { causeWords, egressWords, stagesOf, startWords } from "./words.ts";
 
-/** The rest of its stages takes no time that one would notice. */
+/** Number of start stages shown; the remaining ones take negligible time. */
 const MAX_STAGES = 6;
 
 type Fact = [name: string, value: ComponentChildren];

@@ -10,7 +10,7 @@ export interface TabProps {
   sandbox: SandboxRecord | null;
 }
 
-/** Of the API. By its id it is this one, also when the agent has got another. */
+/** API path of the sandbox. By id, it names this sandbox even if the agent has another one by now. */
 export const sandboxPath = ({ room_id, sandbox_id }: SandboxRecord) =>
   `/v1/rooms/${part(room_id)}/sandboxes/${part(sandbox_id)}`;
 

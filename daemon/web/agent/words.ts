@@ -28,7 +28,7 @@ const MODES = {
 } as const satisfies Record<SandboxRecord["egress"]["mode"], string>;
 export const egressWords = ({ mode }: SandboxRecord["egress"]): string => MODES[mode];
 
-/** The stages of its start, the longest first: `agent_hello_ms` is a part of `agent_ms`, and called "agent: hello". */
+/** The stages of a sandbox's start, longest first: `agent_hello_ms` is a part of `agent_ms`, and named "agent: hello". */
 export function stagesOf(boot: Record<string, number>): { name: string; ms: number }[] {
   const names = Object.keys(boot);
   const isWhole = (name: string) => names.includes(`${name}_ms`);

@@ -79,7 +79,7 @@ export default function Audit() {
   );
 }
 
-/** Shown once the records are there, so that they push nothing down. */
+/** Rendered once the records are loaded, so that the layout does not shift. */
 function BelowRecords({ chain, filters }: { chain: ReturnType<typeof useChain>; filters: Filters }) {
   return (
     <>

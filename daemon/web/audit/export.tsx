@@ -65,12 +65,12 @@ export function Export({ filters }: { filters: Filters }) {
   );
 }
 
-/** Gives the browser a file to keep. */
+/** Offers the browser a file to save. */
 function keep(blob: Blob): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = `audit-${new Date().toISOString().slice(0, 19).replaceAll(":", "")}.jsonl`;
   link.click();
-  // The browser has taken it by then.
+  // By then the browser has started the download.
   requestAnimationFrame(() => URL.revokeObjectURL(link.href));
 }

@@ -2,7 +2,7 @@
 import type { OUTCOMES as AllOutcomes, SOURCES as AllSources, AuditRecord } from "../../../shared/api/audit.ts";
 import { isReading } from "../../../shared/audit-reads.ts";
 
-/** By their names in the address, in the order in which they are shown. */
+/** Names of the URL's query parameters, in display order. */
 export const FIELDS = [
   "room",
   "agent",
@@ -49,7 +49,7 @@ function isOne(field: Field, value: string): boolean {
   return field === "since" || field === "until" ? !Number.isNaN(momentOf(value)) : true;
 }
 
-/** RFC 3339, or seconds of unix, as the API takes both. */
+/** Parses RFC 3339 or UNIX seconds, both accepted by the API. */
 export const momentOf = (text: string): number => (/^[\d.]+$/.test(text) ? Number(text) * 1000 : Date.parse(text));
 
 export function apiQuery({ by, hasReads }: Filters): Record<string, string | boolean> {

@@ -26,7 +26,7 @@ export interface Records extends KnownRecords {
   look(isTop: boolean): void;
 }
 
-/** `key` names the filters: others are another list. */
+/** `key` identifies the filters: other filters are another list. */
 export function useRecords(key: string, filters: Filters): Records {
   const state: Signal<KnownRecords> = useSignal({ ...NONE, key, cursor: undefined, problem: null });
   const isAtTop = useRef(true);
@@ -35,7 +35,7 @@ export function useRecords(key: string, filters: Filters): Records {
     const over = new AbortController();
     const { signal } = over;
     let isAsking = false;
-    /** Some were missed while a page was on its way. */
+    /** Records were missed while a page was loading. */
     let isFirstOld = false;
     isAtTop.current = true;
     const set = (changes: Partial<KnownRecords>) => {

@@ -1,7 +1,7 @@
 /** Merges received records into the shown ones: each once, the newest first. Pure. */
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 
-/** More are not kept: by then it is filters that are wanted, or the export. */
+/** Maximum number of records in memory; for more, filters or the export are better. */
 export const MAX_RECORDS = 50_000;
 
 export interface TailRecords {
@@ -9,7 +9,7 @@ export interface TailRecords {
   shown: readonly AuditRecord[];
   /** Received while the user looked at older ones; the newest first. */
   fresh: readonly AuditRecord[];
-  /** Whether older ones were let go of. */
+  /** Whether older records were dropped. */
   isCut: boolean;
 }
 

@@ -63,7 +63,7 @@ export function useChain(): Chain {
   };
 }
 
-/** By the organization: people can be in several. */
+/** Per organization: a user can be in several. */
 const KEPT = `chain ${boot.org.org_id}`;
 
 function kept(): Verdict | null {

@@ -16,7 +16,7 @@ interface Given {
   agent?: string | undefined;
 }
 
-/** `names` are those of the catalogue, in this order. */
+/** `names`: names of the catalogue, in display order. */
 export function Ask({ names, given = {} }: { names: readonly string[]; given?: Given }) {
   const known = {
     ...(given.room === undefined ? {} : { room: given.room }),

@@ -1,6 +1,6 @@
 /** Timestamps in a date-time field, which has no zone: in UTC, or in the browser's. Pure. */
 
-/** As the field takes it, to the second. */
+/** The moment as an input field expects it, to the second. */
 export function fieldText(moment: number, isUtc: boolean): string {
   const aheadMs = isUtc ? 0 : new Date(moment).getTimezoneOffset() * 60_000;
   return new Date(moment - aheadMs).toISOString().slice(0, 19);

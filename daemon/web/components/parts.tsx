@@ -12,7 +12,7 @@ import { visible } from "./text.tsx";
 
 export type Look = "ok" | "wait" | "bad" | "quiet" | "live" | "busy";
 
-/** A shape, a word and a colour: never the colour alone. */
+/** A state as a shape, a word and a colour: never the colour alone. */
 export function State({ look, children }: { look: Look; children: ComponentChildren }) {
   return <span class={`state ${look}`}>{children}</span>;
 }
@@ -188,7 +188,7 @@ export function Line({ words, into }: { words: readonly string[]; into?: string 
   );
 }
 
-/** One of a few, chosen by a button each. */
+/** A choice among a few options, with a button each. */
 export function Choices<T extends string>({
   label,
   of,

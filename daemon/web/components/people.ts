@@ -1,4 +1,4 @@
-/** Names of the organization's people, which records of the audit do not have. Requested once, when a page shows the first of them. */
+/** Names of the organization's members, which audit records do not have. Requested once, when a page shows the first member. */
 import { signal } from "@preact/signals";
 import type { memberList } from "../../../shared/api/people/members.ts";
 import { get } from "../data/api.ts";
@@ -11,7 +11,7 @@ async function load(): Promise<void> {
   names.value = new Map(items.map(({ user_id, name }) => [user_id, name]));
 }
 
-/** Starts the request for names. Without an answer people stay without a name. */
+/** Requests the names. Without a response, members are shown without a name. */
 export function wantNames(): void {
   if (isRequested) return;
   isRequested = true;

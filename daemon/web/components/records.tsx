@@ -11,7 +11,7 @@ import { Clock, countText, Foreign, spanText } from "./text.tsx";
 
 const MAX_DETAILS = 4;
 
-/** The order of records is that of their ends, so that is the time that is shown. */
+/** The displayed time of a record: its end, by which records are ordered. */
 export const endOf = (record: AuditRecord): string => new Date(endedAt(record)).toISOString();
 
 const toldOf = ({ details }: AuditRecord) =>

@@ -16,7 +16,7 @@ const LOOKS: Record<Name, Look> = {
   destroyed: "quiet",
 };
 
-/** Null: an agent that has no sandbox of the room. */
+/** Null: an agent without a sandbox in the room. */
 export function SandboxState({ state }: { state: string | null }) {
   if (state === null) return <State look="quiet">outside</State>;
   return <State look={LOOKS[state as Name] ?? "quiet"}>{state === "paused" ? "standby" : state}</State>;

@@ -1,4 +1,4 @@
-/** Styles of single pages: they come with the page's program, so that the first page loads less. */
+/** Styles of single pages: loaded with the page's code, so that the first page loads less. */
 export function addStyle(text: string): void {
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(text);

@@ -7,7 +7,7 @@ import { visible } from "./visible.ts";
 
 export { visible };
 
-/** Now, to ten seconds, while the tab is seen. */
+/** The current time, updated every ten seconds while the tab is visible. */
 const tick = signal(Date.now());
 setInterval(() => {
   if (!document.hidden) tick.value = Date.now();
@@ -55,7 +55,7 @@ export function showUtc(is: boolean): void {
   utc.value = is;
 }
 
-/** Made once: to make one takes longer than all that a row is. */
+/** Created once: creating a format takes longer than rendering a whole row. */
 const formatsOf = (zone: Intl.DateTimeFormatOptions) => ({
   day: new Intl.DateTimeFormat("en-CA", { dateStyle: "short", ...zone }),
   time: new Intl.DateTimeFormat("en-GB", { timeStyle: "medium", hour12: false, ...zone }),
@@ -63,7 +63,7 @@ const formatsOf = (zone: Intl.DateTimeFormatOptions) => ({
 const HERE = formatsOf({});
 const IN_UTC = formatsOf({ timeZone: "UTC" });
 
-/** `12:15:58`, of another day with the day before it. */
+/** `12:15:58`; for another day, preceded by the date. */
 export function clockText(at: string | number): string {
   const { day, time } = utc.value ? IN_UTC : HERE;
   const date = day.format(new Date(at));
@@ -73,7 +73,7 @@ export function clockText(at: string | number): string {
 
 const exact = (at: string) => (utc.value ? at.replace("T", " ").replace("Z", " UTC") : `${new Date(at).toString()}`);
 
-/** A moment, as long ago as it is; the exact one is its title. */
+/** A moment as its age; the title has the exact time. */
 export function Ago({ at, none = "never" }: { at: string | null; none?: string }) {
   if (at === null) return <span class="muted">{none}</span>;
   const ms = nowMs.value - Date.parse(at);

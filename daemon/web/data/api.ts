@@ -38,7 +38,7 @@ export function pathOf(path: string, query: Query = {}): string {
   return text ? `${path}?${text}` : path;
 }
 
-/** The part of a path that a name is. */
+/** Encodes a name as a path segment. */
 export const part = (name: string) => encodeURIComponent(name);
 
 /** Throws Refused. */

@@ -30,9 +30,9 @@ export interface Follower {
   became(state: Following): void;
   /** The request was refused, temporarily or permanently. */
   refused?(problem: Problem): void;
-  /** It was answered, with these headers. */
+  /** The response has begun, with these headers. */
   opened?(headers: Headers): void;
-  /** Something came, a ping at least. */
+  /** Data or a ping has arrived. */
   heard?(): void;
 }
 
@@ -43,7 +43,7 @@ const BREATH_MS = 12;
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 10_000;
 
-/** Resolves when nothing more comes, with null when it was left. */
+/** Resolves when the stream has ended; with null if `left` is aborted. */
 export async function follow(follower: Follower, left: AbortSignal): Promise<Over | null> {
   let retryMs = FIRST_RETRY_MS;
   while (!left.aborted) {
@@ -86,7 +86,7 @@ export async function follow(follower: Follower, left: AbortSignal): Promise<Ove
   return null;
 }
 
-/** Null: it broke before its end. */
+/** Null: the stream broke before its end. */
 async function readOnce(
   follower: Follower,
   signal: AbortSignal,
@@ -127,7 +127,7 @@ async function readOnce(
   }
 }
 
-/** Resolves once the tab is seen again, or it was left. */
+/** Resolves once the tab is visible again, or `left` is aborted. */
 export function untilSeen(left: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
@@ -140,7 +140,7 @@ export function untilSeen(left: AbortSignal): Promise<void> {
   });
 }
 
-/** A moment, or until the network is back. */
+/** Resolves after a delay, or when the network is back. */
 export function later(ms: number, left: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

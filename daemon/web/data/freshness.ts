@@ -1,16 +1,16 @@
 /** How far the displayed state lags: the stream is silent although it should not be, or the received records are old. */
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 
-/** Less is not worth a word. */
+/** A smaller lag is not displayed. */
 export const LEAST_MS = 3000;
 /** The daemon sends a ping this often while idle, so that a shorter silence has no meaning. */
 const PING_MS = 15_000;
 
 export interface Heard {
   isOpen: boolean;
-  /** When something was last heard, by this browser's clock. */
+  /** When data or a ping last arrived, by this browser's clock. */
   heardAt: number;
-  /** How old the newest record was when it came. */
+  /** Age of the newest record at its arrival. */
   lateMs: number;
 }
 
@@ -21,13 +21,13 @@ export function behindMs({ isOpen, heardAt, lateMs }: Heard, now: number): numbe
   return ms < LEAST_MS ? 0 : ms;
 }
 
-/** When a record's call or event ended, in ms: records are in this order, while a call's `at` is its start. */
+/** When a record's call or event ended, in ms: records are ordered by this time, while a call's `at` is its start. */
 export const endedAt = ({ at, duration_ms, status }: Pick<AuditRecord, "at" | "duration_ms" | "status">): number =>
   Date.parse(at) + (status === null ? 0 : (duration_ms ?? 0));
 
 /**
- * How old a record is when it comes. `aheadMs` is how far this browser's clock is ahead of the service's. Null for a record that sums up
- * several: it is written later than they happened.
+ * Age of a record at its arrival. `aheadMs`: by how much this browser's clock is ahead of the service's. Null for a record that summarizes
+ * several events: it is written later than they happened.
  */
 export function latenessOf(
   { at, duration_ms, status, details }: Pick<AuditRecord, "at" | "duration_ms" | "status" | "details">,

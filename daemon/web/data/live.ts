@@ -16,10 +16,10 @@ export const liveState = signal<LiveState>("off");
 /** Why the followed stream is currently refused; null: it is not. */
 export const refusal = signal<Problem | null>(null);
 
-/** A room cannot be reached for a while: it moves to another host, or its host is silent. */
+/** Whether a room is temporarily unreachable: it moves to another host, or its host does not respond. */
 export const isAway = (problem: Problem | null): problem is Problem =>
   problem?.code === "room_moving" || problem?.code === "host_unreachable";
-/** When something was last heard, pings too. */
+/** When data or a ping last arrived. */
 let heardAt = Date.now();
 let lateMs = 0;
 let lateTimer: ReturnType<typeof setTimeout> | undefined;
@@ -122,7 +122,7 @@ async function keepFollowing(path: string, isOfRoom: boolean, left: AbortSignal)
         if (wasOpen && after === null) tell(null);
         wasOpen = true;
       }
-      // The reason of the end is unknown here: after an error it is opened again.
+      // The reason for the end is unknown here: after an error the stream is reopened.
       if (state !== "over") liveState.value = state;
       if (state !== "connecting") opened.resolve();
     },

@@ -1,4 +1,4 @@
-/** The current state of the room whose page is open: waits, deadlocks and running commands, as they change. */
+/** The current state of the room whose page is open: waits, deadlocks and running commands, updated live. */
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { OutputOf } from "../../../shared/api/contract.ts";
@@ -9,13 +9,13 @@ import { follow, later, type StreamLine } from "./follow.ts";
 
 export type RoomNow = Extract<OutputOf<typeof roomNow>, { type: "now" }>;
 
-/** Null while it is not known, and for a room that has ended. */
+/** Null until it is loaded, and for a room that has ended. */
 export const now = signal<RoomNow | null>(null);
 
-/** After an error of the stream without a hint about retries. */
+/** Retry delay after a stream error without a retry hint. */
 const AGAIN_MS = 2000;
 
-/** Follows a room while its page is open. */
+/** Follows a room's state while its page is open. */
 export function useNow(room: Pick<RoomRecord, "room_id" | "room_uid" | "state"> | undefined): void {
   const isActive = room?.state === "active";
   useEffect(() => {

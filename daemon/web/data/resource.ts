@@ -12,12 +12,12 @@ import { listen, liveState, whenOpen } from "./live.ts";
 export interface Loaded<T> {
   /** Undefined until the first answer. */
   data: T | undefined;
-  /** Why the last one was refused. */
+  /** The error of the last request, if it was refused. */
   problem: Problem | null;
   again(): void;
 }
 
-/** At most so often, however many events touch it. */
+/** Minimum interval of reloads, however many events concern the resource. */
 const EVERY_MS = 500;
 
 /** After a temporary refusal. */

@@ -1,6 +1,6 @@
 /**
- * The one WebSocket of a page, which carries all of its streams: a browser opens six connections of HTTP/1.1 to a service at most,
- * for all of its windows, and WebSockets are not among them. It is open while a stream is.
+ * The single WebSocket of a page, which carries all of its streams: a browser opens at most six HTTP/1.1 connections to a service, for all
+ * of its windows, and WebSockets do not count. It is open while a stream is.
  */
 import type { Problem } from "../../../shared/api/errors.ts";
 import { ask, Refused, refusedBy, UNREACHABLE } from "./api.ts";
@@ -15,7 +15,7 @@ export interface Stream {
 interface Listener {
   opened(headers: Headers): void;
   data(bytes: Uint8Array): void;
-  /** With null after an opened stream has ended. */
+  /** Called with null if an opened stream has ended. */
   ended(error: unknown): void;
 }
 
@@ -27,9 +27,9 @@ type Frame =
 const OPEN_MS = 5000;
 /** A page that replaces another opens its streams immediately. */
 const UNUSED_MS = 2000;
-/** Each stream is pinged every 15 s. A socket may be dead without having been closed. */
+/** Each stream is pinged every 15 s. A dead socket may not have been closed. */
 const SILENT_MS = 35_000;
-/** The service closes a socket with this code when the session has ended. */
+/** Close code of the service when the session has ended. */
 const UNAUTHORIZED = 4002;
 const LINE_FEED = 10;
 
@@ -129,7 +129,7 @@ class Connection {
     return { headers: await opened.promise, body: this.#confirmed(id, data) };
   }
 
-  /** The service sends no more while too much is unconfirmed. */
+  /** Confirms bytes as they are consumed: the service sends no more while too many are unconfirmed. */
   async *#confirmed(id: number, data: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
     for await (const bytes of data) {
       yield bytes;

@@ -1,4 +1,4 @@
-/** Recent failures on the home page: those of agents first, equal ones as one with their number. Pure. */
+/** Recent failures on the home page: agents' failures first; equal failures are grouped with their count. Pure. */
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import { failureOf } from "../components/failure.ts";
 
@@ -8,9 +8,9 @@ export interface Failures {
   times: number;
 }
 
-/** Answers that a caller provokes by a probe, or by the wait that it chose. */
+/** Errors that a caller provokes by a probe, or by a timeout that it chose. */
 const EXPECTED = new Set(["reply_timeout", "barrier_timeout"]);
-/** Failures of an organization's work, whatever key they belong to. */
+/** Failures that concern the whole organization, regardless of the key. */
 const LIMITS = new Set(["quota_exceeded", "drive_full"]);
 /** Details that distinguish failures of one event. */
 const TARGETS = ["host", "ip", "port"];
@@ -19,7 +19,7 @@ const TARGETS = ["host", "ip", "port"];
 export const isListed = (record: AuditRecord): boolean =>
   failureOf(record) !== null && record.status !== 404 && !EXPECTED.has(record.error_code ?? "");
 
-/** Groups of equal failures: agents' first, then the newest first; at most `most` of them. */
+/** Groups of equal failures: agents' failures first, then newest first; at most `most` groups. */
 export function groupedFailures(records: readonly AuditRecord[], most: number): Failures[] {
   const groups = new Map<string, Failures>();
   for (const record of records.filter(isListed).sort((one, other) => other.seq - one.seq)) {
@@ -27,7 +27,7 @@ export function groupedFailures(records: readonly AuditRecord[], most: number): 
     group.times += timesOf(record);
     groups.set(keyOf(record), group);
   }
-  // The sort is stable: groups are in the order of their newest records.
+  // The sort is stable, so equal ranks keep the order of their newest records.
   return [...groups.values()].sort((one, other) => rankOf(one.record) - rankOf(other.record)).slice(0, most);
 }
 
@@ -42,7 +42,7 @@ const keyOf = (record: AuditRecord): string => {
   ]);
 };
 
-/** A record of refused connections counts several. */
+/** One record can count several refused connections. */
 const timesOf = ({ details: { count } }: AuditRecord): number => (typeof count === "number" && count > 0 ? count : 1);
 
 const rankOf = ({ agent_id, actor, error_code }: AuditRecord): number =>

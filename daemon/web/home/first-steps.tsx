@@ -16,7 +16,7 @@ export interface Steps {
   connected: AuditRecord | null;
   called: AuditRecord | null;
   sandbox: AuditRecord | null;
-  /** A room in which a sandbox runs already, as that of the setup. */
+  /** A room that already has a running sandbox, such as the setup's room. */
   running: string | undefined;
 }
 
@@ -125,7 +125,7 @@ function Step({
   );
 }
 
-/** One client's line at a time, by which it signs in. */
+/** The sign-in command of the selected client. */
 function Clients() {
   const ways = clientWays(boot.url);
   const at = useSignal(ways[0]?.client ?? "");

@@ -10,17 +10,17 @@ import { Live } from "../shell/live-state.tsx";
 import { useTitle } from "../shell/title.ts";
 import type { Steps } from "./first-steps.tsx";
 
-/** The browser's key for the user with finished or skipped steps. */
+/** Key in localStorage for the user who has finished or skipped the first steps. */
 const OVER = "first-steps";
 
 /** Whether they were visible before the last one was done: then they stay until the user leaves them. */
 let isSeen = false;
-/** Calls that would be the first of a client: other calls, which may be many, complete no step. */
+/** Client kinds whose first call is awaited: other calls, which may be many, complete no step. */
 let awaited: ("mcp" | "rest")[] = [];
 
 const over = () => localStorage.setItem(OVER, boot.user.email);
 
-/** The first record of some kind. */
+/** The newest record that matches the query. */
 async function first(query: Record<string, string>, signal: AbortSignal): Promise<AuditRecord | null> {
   return (await firstOf({ ...query, limit: 1 }, signal))[0] ?? null;
 }
@@ -29,7 +29,10 @@ async function firstOf(query: Record<string, string | number>, signal: AbortSign
   return (await get<typeof orgAuditList>("/v1/orgs/self/audit", { ...query, order: "asc" }, signal)).items;
 }
 
-/** Null once they are over. They count clients of people: MCP, and keys that people have made. The demo of the setup is neither. */
+/**
+ * Null once the user has finished or skipped the steps. They count users' clients: MCP, and keys created by users. The setup's demo is
+ * neither.
+ */
 async function stepsOf(signal: AbortSignal): Promise<Steps | null> {
   if (localStorage.getItem(OVER) === boot.user.email) return null;
   const made = { event: "sandbox.created", outcome: "success" };
@@ -55,7 +58,7 @@ async function stepsOf(signal: AbortSignal): Promise<Steps | null> {
   return { key: key ?? grant ?? connected, connected: connected ?? called, called, sandbox, running };
 }
 
-/** One of them is seen: the other is not loaded. */
+/** The page shows either of these; the other is not loaded. */
 const loadSteps = () => import("./first-steps.tsx");
 const loadOverview = () => import("./overview.tsx");
 

@@ -10,7 +10,7 @@ const LOOKS = { ok: "ok", degraded: "wait", unavailable: "bad" } as const satisf
 const CHECK_LOOKS = { ok: "ok", warn: "wait", fail: "bad" } as const satisfies Record<string, Look>;
 const HOW = { kvm: "hardware virtualization", tcg: "emulation, which is slow" } as const;
 
-/** How a host is, is no event. */
+/** Polled: no event reports a host's health. */
 const EVERY_MS = 30_000;
 
 export function HostHealth() {

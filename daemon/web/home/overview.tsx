@@ -28,7 +28,7 @@ const FEW = 8;
 const LATEST = 100;
 /** Maximum of active rooms that are summarized. */
 const MAX_ROOMS = 1000;
-/** Of the others only how many they are is shown. */
+/** Of other rooms only the count is shown, up to this number. */
 const COUNTED = 100;
 
 const loadUsage = (signal: AbortSignal) => get<typeof usage>("/v1/orgs/self/usage", {}, signal);
@@ -48,7 +48,7 @@ async function loadNow(signal: AbortSignal) {
   return { rooms, ending, ended, used };
 }
 
-/** As on the page of the account. */
+/** Credits, formatted as on the account page. */
 const creditText = (credits: number) => credits.toLocaleString("en", { maximumFractionDigits: 3 });
 
 export default function Overview() {

@@ -20,7 +20,7 @@ export const LOOKS = {
 const MIB = 1024 ** 2;
 /** From this share on, a bar warns. */
 const HIGH = 0.9;
-/** Rooms that are named; the page of rooms has all. */
+/** Number of rooms listed by name; the rooms page lists all. */
 const NAMED = 12;
 const ROOM_PACE: Pace = { firstMs: 1000, steadyMs: 10_000 };
 
@@ -165,7 +165,7 @@ function Share({ name, used, of, title }: { name: string; used: number; of: numb
   );
 }
 
-/** Those of the organization; of a silent host their names are known. */
+/** The organization's rooms on the host; for an unresponsive host the names are known. */
 function Rooms({ host, state }: Pick<ListedHost, "host" | "state">) {
   const found = useLoaded(
     `rooms of ${host} ${state}`,

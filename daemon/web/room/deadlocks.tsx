@@ -1,4 +1,4 @@
-/** The deadlocks of a room, on each of its pages: a sentence each, with the prompt that resolves it. */
+/** The deadlocks of a room, shown on each of its pages: one sentence per deadlock, with the prompt that resolves it. */
 
 import { Prompt, State } from "../components/parts.tsx";
 import { Foreign, Since } from "../components/text.tsx";

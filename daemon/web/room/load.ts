@@ -31,7 +31,7 @@ export const movesAgents = (record: AuditRecord): boolean =>
   /^(?:message\.(?!agents_)|barrier\.|exec\.)/.test(record.event) ||
   (record.event.startsWith("sandbox.") && !isReading(record));
 
-/** When it ended; null: it has not. */
+/** When the room ended; null if it has not. */
 export const endOf = ({ state, status }: Pick<RoomRecord, "state" | "status">): string | null =>
   state === "destroyed" ? status.last_transition_at : null;
 

@@ -162,7 +162,7 @@ function Agents({ room }: Pick<TabProps, "room">) {
 
 const waitingIn = ({ waits }: RoomNow): number => new Set(waits.map(({ agent_id }) => agent_id)).size;
 
-/** The wait of an agent, between its calls too. */
+/** The waits of an agent, also between its calls. */
 function WaitsFor({ agentId }: { agentId: string }) {
   const waits = (now.value?.waits ?? []).filter(({ agent_id }) => agent_id === agentId);
   if (waits.length === 0) return <span class="muted">–</span>;

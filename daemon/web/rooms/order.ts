@@ -1,4 +1,4 @@
-/** The order of rooms in lists. Pure. */
+/** Sort order of rooms in lists. Pure. */
 import type { RoomGlance } from "../../../shared/api/overview/room-overview.ts";
 
 /**

@@ -15,7 +15,7 @@ import { useScrollBack } from "./scroll-back.ts";
 import { matches, searchOf } from "./search.ts";
 import { isUnknown, RoomTable } from "./table.tsx";
 
-/** How soon it is seen that a silent host is back. */
+/** Polling interval for the return of an unresponsive host. */
 const LOOK_MS = 5000;
 const STATES = ["active", "destroying", "destroyed"] as const satisfies typeof ROOM_STATES;
 

@@ -14,7 +14,7 @@ export function RoomState({ room: { state } }: { room: Pick<RoomRecord, "state">
   return <State look={LOOKS[state]}>{state}</State>;
 }
 
-/** Whether its host is silent, so that no more is known of it than its name, labels and time. */
+/** Whether the room's host does not respond, so that only its name, labels and time are known. */
 export const isUnknown = ({ warnings = [] }: RoomGlance): boolean => warnings.length > 0;
 
 const UNKNOWN = <span class="muted">–</span>;
@@ -60,7 +60,7 @@ export interface Glances {
   items: readonly RoomGlance[];
   /** Time of the request. */
   askedMs: number;
-  /** Whether the rooms have ended: then nothing runs or waits in them. */
+  /** Whether the rooms have ended: ended rooms have no running sandboxes and no waits. */
   isEnded?: boolean;
 }
 

@@ -3,7 +3,7 @@ const place = () => document.querySelector(".said");
 let last = 0;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** How long a word is seen, and a sentence. */
+/** Display time of a word, and of a sentence. */
 export const SEEN_MS = 2000;
 const SENTENCE_MS = 8000;
 /** No word is longer. */

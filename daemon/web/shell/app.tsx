@@ -46,7 +46,7 @@ function Lazy({ load, params }: { load: (typeof PAGES)[number]["load"]; params: 
   return Page ? <Page params={params} /> : <Loading rows={5} />;
 }
 
-/** A page that breaks takes nothing else along. */
+/** Error boundary: a page that throws does not affect the rest of the application. */
 class Guard extends Component<{ children: ComponentChildren }, { error: Error | null }> {
   override state = { error: null };
 

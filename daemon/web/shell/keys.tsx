@@ -25,7 +25,7 @@ const KEYS: readonly (readonly [keys: string, does: string])[] = [
 ];
 
 const isListShown = signal(false);
-/** How long the second key of two may take. */
+/** Maximum time between the two keys of a shortcut. */
 const PAIR_MS = 1500;
 let firstAt = Number.NEGATIVE_INFINITY;
 

@@ -13,7 +13,7 @@ interface Program<Props> {
   isLost: boolean;
 }
 
-/** `Page` is null until it is there. */
+/** `Page` is null until it is loaded. */
 export function useProgram<Props>(load: Load<Props> | undefined): Omit<Program<Props>, "load"> {
   const [program, set] = useState<Program<Props>>({ load, Page: null, isLost: false });
   useEffect(() => {
@@ -33,7 +33,7 @@ export function useProgram<Props>(load: Load<Props> | undefined): Omit<Program<P
   return program.load === load ? program : { Page: null, isLost: false };
 }
 
-/** Loads the page again once the service is back after it did not respond. */
+/** Reloads the browser page once the unresponsive service is back. */
 export function Lost() {
   useEffect(() => {
     let before = liveState.peek();

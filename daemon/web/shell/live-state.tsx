@@ -23,7 +23,7 @@ const AWAY: Record<string, readonly [Look, string]> = {
 };
 const awayWords = () => AWAY[refusal.value?.code ?? ""];
 
-/** In the others nothing is caught up with. */
+/** States in which the lag is measured; in the other states nothing is being caught up. */
 const MOVES: readonly LiveState[] = ["connecting", "live", "reconnecting"];
 const LOOK_MS = 1000;
 
@@ -39,7 +39,7 @@ export function Live() {
       <State look={isLate ? "wait" : look}>
         <span>
           {isLate ? `${behind} ` : null}
-          {/* The seconds are not read out: they would be, every second. */}
+          {/* Screen readers do not read the seconds: they would, every second. */}
           <span role="status">{isLate ? "behind" : word}</span>
           {behind !== null && !isLate ? `, ${behind} behind` : null}
         </span>

@@ -4,7 +4,7 @@ import { isUtc, showUtc } from "../components/text.tsx";
 const COLOURS = ["system", "light", "dark"] as const;
 type Colours = (typeof COLOURS)[number];
 
-/** As the daemon has written it into the page, by the cookie. */
+/** The colours that the daemon has written into the page, from the cookie. */
 const kept = (): Colours => COLOURS.find((each) => each === document.documentElement.dataset.colours) ?? "system";
 
 export function startChoices(): void {

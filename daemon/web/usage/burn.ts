@@ -12,7 +12,7 @@ export interface Credits {
   granted: number | null;
   used: number;
   entries: readonly LedgerEntry[];
-  /** Whether these are all that there are. */
+  /** Whether `entries` has all entries of the ledger. */
   isAll: boolean;
 }
 
@@ -35,7 +35,7 @@ export function leftAt(credits: Credits, days: readonly string[], asOf: string):
   });
 }
 
-/** Credits a day, over the last seven. */
+/** Credits used per day, averaged over the last seven days. */
 export function paceOf(credits: Credits, asOf: string): number {
   const today = Date.parse(`${dayOf(asOf)}T00:00:00Z`);
   const from = today - (PACE_DAYS - 1) * DAY_MS;

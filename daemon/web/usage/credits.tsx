@@ -27,7 +27,7 @@ async function loadCredits(signal: AbortSignal): Promise<Credits> {
   }
 }
 
-/** `days` are those of the month up to now, `all` those of the whole month. */
+/** `days`: the days of the month up to now; `all`: the days of the whole month. */
 export function CreditsLeft({
   days,
   all,

@@ -10,7 +10,7 @@ const LEAST = 0.001;
 export interface Measure {
   key: string;
   name: string;
-  /** After the number, on the plot's axis and in a table's head. */
+  /** Shown after the number, on the plot's axis and in table heads. */
   unit: string;
   of(totals: UsageTotals): number;
 }
@@ -37,7 +37,7 @@ export function numberText(value: number): string {
 
 export const isNothing = (totals: UsageTotals): boolean => MEASURES.every(({ of }) => of(totals) === 0);
 
-/** The days of a month up to now, as they are in UTC: `2026-11-24`. */
+/** The days (UTC) of a month up to now: `2026-11-24`. */
 export function daysOf({ start_at, end_at }: { start_at: string; end_at: string }, asOf: string): string[] {
   const end = Math.min(Date.parse(end_at), Date.parse(asOf) + 1);
   const days: string[] = [];
@@ -54,7 +54,7 @@ export function daily(days: readonly string[], groups: readonly UsageGroup[], { 
   });
 }
 
-/** Seconds of unix, at a day's beginning. */
+/** UNIX seconds at the begin of a day. */
 export const dayAt = (day: string): number => Date.parse(`${day}T00:00:00Z`) / 1000;
 
 /** `2026-11`, plus `by` months. */

@@ -14,7 +14,7 @@ const HEIGHT_PX = 130;
 const BAR_SHARE = 0.7;
 const BAR_MOST_PX = 40;
 const DAY_S = 86_400;
-/** A number of a day, and some room around it. */
+/** Width of a day's number, with a margin. */
 const LABEL_PX = 28;
 const STEPS_DAYS = [1, 2, 5];
 
@@ -53,7 +53,7 @@ export function Plot({
     });
     widths.observe(box);
     const draw = () => plot.redraw();
-    // By the system, or chosen in the rail.
+    // The colour scheme can change in the system or in the rail.
     const dark = matchMedia("(prefers-color-scheme: dark)");
     dark.addEventListener("change", draw);
     const chosen = new MutationObserver(draw);
@@ -127,7 +127,7 @@ function optionsOf(box: HTMLElement, lines: readonly PlotLine[], point: (index: 
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
     scales: {
-      // Half a day on either side, so that the first and the last bar are whole.
+      // Half a day of margin on either side, so that the first and last bars are complete.
       x: { range: (_, first, last) => [first - DAY_S / 2, last + DAY_S / 2] },
       y: { range: (_, __, most) => [0, most > 0 ? Math.max(most * 1.08, LEAST_SCALE) : 1] },
     },

@@ -9,7 +9,7 @@ import { Live } from "../shell/live-state.tsx";
 import { place } from "../shell/router.ts";
 import { useTitle } from "../shell/title.ts";
 
-/** An organization has fewer webhooks; of deliveries the newest are shown. */
+/** An organization has fewer webhooks; of deliveries, the newest ones are shown. */
 const MOST = 100;
 const HOOKS = "/v1/orgs/self/webhooks";
 /** Any event may be sent: the list is reloaded soon, but not after each of many events. */

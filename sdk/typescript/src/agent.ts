@@ -6,7 +6,7 @@ import type { AgentSendRequest, Message, MessageReceipt, MessageToSend } from ".
 import { nameOf } from "./names.ts";
 import { type CallOptions, longestWaitOf } from "./transport.ts";
 
-/** The longest that one call waits; longer waits are several calls. */
+/** Longest wait of one call; longer waits take several calls. */
 const WAIT_MS = 50_000;
 const DEFAULT_WAIT_MS = 300_000;
 /** Time for the transfer of an answer, in addition to the wait. */
@@ -16,13 +16,13 @@ const WAY_MS = 10_000;
 export interface MessageOptions {
   /** "event" by default. */
   kind?: "event" | "request" | "response";
-  /** Id of the message, unique in the room: the same id is sent once. */
+  /** Id of the message, unique in the room: a repeated id is not sent again. */
   messageId?: string;
   /** Metadata in addition to the payload, such as a trace context. */
   headers?: Record<string, string>;
-  /** Whether it is redelivered until the recipient acknowledges it. */
+  /** Whether the message is redelivered until the recipient acknowledges it. */
   ackRequired?: boolean;
-  /** Time to live in ms: it expires unread after this time. */
+  /** Time to live in ms: an unread message expires after this time. */
   ttlMs?: number;
 }
 
@@ -56,7 +56,7 @@ export interface WaitOptions extends Pick<CallOptions, "signal"> {
 
 /** Options of `barrier`. */
 export interface BarrierOptions extends Pick<CallOptions, "signal"> {
-  /** Number of agents that must arrive. The call that opens the barrier gives it, or `participants`. */
+  /** Number of agents that must arrive. The call that opens the barrier specifies either this or `participants`. */
   parties?: number;
   /** Names of the agents that must arrive. */
   participants?: readonly string[];
@@ -80,7 +80,7 @@ export class Agent {
   readonly #room: string;
   /** Read positions of the inbox, per filter: messages that one filter skips stay unread for the others. */
   readonly #places = new Map<string, number>();
-  /** One after another: no two get the same message. */
+  /** Serializes waits, so that no two of them receive the same message. */
   #waiting: Promise<unknown> = Promise.resolve();
 
   /** The agent of this name. The same object is returned each time: it holds the read positions of the inbox. */
@@ -230,7 +230,7 @@ export class Agent {
       ...(parties === undefined ? {} : { parties }),
       ...(participants === undefined ? {} : { participants: [...participants] }),
     };
-    // Which generation this is, so that its release is not missed between two calls.
+    // The current generation, so that its release is not missed between two calls.
     const arrived = await this.#client.call(
       "barrier_arrive",
       { ...arrival, timeout_ms: 0 },
@@ -275,7 +275,7 @@ export class Agent {
 /** Wait time of one call, within the remaining time. */
 const waitOf = (leftMs: number) => Math.max(0, Math.round(Math.min(WAIT_MS, leftMs)));
 
-/** The options of such a call. */
+/** The options of a waiting call. */
 function waiting(leftMs: number, signal: AbortSignal | undefined): CallOptions {
   return { timeoutMs: Math.max(0, leftMs) + WAY_MS, ...(signal ? { signal } : {}) };
 }
@@ -298,7 +298,7 @@ function destinationOf(destination: Destination) {
   return "topic" in destination ? { topic: destination.topic } : { destinations: [...destination] };
 }
 
-/** A message's headers are not the call's. */
+/** The call's options, without the message's headers. */
 function withoutHeaders({ signal, idempotencyKey, waitMs, timeoutMs = waitMs, retry }: SendOptions): CallOptions {
   return {
     ...(signal ? { signal } : {}),

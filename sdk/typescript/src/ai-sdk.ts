@@ -60,7 +60,7 @@ export function sandboxSession(sandbox: Sandbox): SandboxSession {
       if (entry?.type === "directory") throw new UsageError(`${path}: Is a directory.`);
       return entry !== null && files.delete(at, options);
     },
-    // The three forms of it differ in whether there is a stdin.
+    // The type's three overloads differ in the presence of stdin.
     spawn: (options: SpawnOptions) => spawn(sandbox, options) as Promise<WritableSandboxProcess>,
     run: async (options) => {
       const done = await sandbox.exec(options.command, optionsOf(options));
@@ -81,7 +81,7 @@ function optionsOf({ workingDirectory, env, abortSignal }: SpawnOptions): Comman
 
 async function spawn(sandbox: Sandbox, options: SpawnOptions): Promise<SandboxProcess | WritableSandboxProcess> {
   const wanted = optionsOf(options);
-  // Servers are spawned too, which are to run long.
+  // No time limit: spawned processes include servers.
   const execution = await sandbox.start(options.command, { ...wanted, timeoutMs: 0 });
   const streams = { stdout: new OutputStream(), stderr: new OutputStream() };
   const both = [streams.stdout, streams.stderr];
@@ -147,7 +147,7 @@ class OutputStream {
     this.#close();
   }
 
-  /** Holds the command up no more. */
+  /** Ends back-pressure: the command no longer waits for this reader. */
   release(): void {
     this.#isReleased = true;
     this.#hasRoom();

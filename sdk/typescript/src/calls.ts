@@ -22,7 +22,7 @@ export class Calls {
     return left;
   }
 
-  /** Of the next call. Throws a TimeoutError when there is no time for it. */
+  /** Options of the next call. Throws TimeoutError if no time remains. */
   next(): CallOptions {
     const { signal, headers, retry, idempotencyKey } = this.#options;
     this.#count++;

@@ -58,7 +58,9 @@ export interface ClientOptions {
   apiKey?: string | (() => Promise<string | null>);
   /** Certificates to trust, as PEM; by default those of the file named by ROOMD_CA_CERT. */
   ca?: string;
-  /** Trace context that calls continue, or a function that returns it; by default TRACEPARENT, which commands of a traced call have. */
+  /**
+   * Trace context that calls continue, or a function that returns it; by default TRACEPARENT, which is set for commands of a traced call.
+   */
   traceparent?: string | (() => string | undefined);
   /** User-Agent header; roomd-sdk and its version by default. */
   userAgent?: string;
@@ -84,7 +86,7 @@ export interface DownloadOptions extends CallOptions {
   silentMs?: number;
 }
 
-/** A file while it is downloaded. It is read once, by one of `stream`, `bytes` and `text`. */
+/** A file during its download. It can be read once, by one of `stream`, `bytes` and `text`. */
 export interface Download {
   /** Number of bytes that follow; null if it is unknown. */
   size: number | null;
@@ -96,15 +98,15 @@ export interface Download {
   bytes(): Promise<Uint8Array>;
   /** All bytes as text. */
   text(): Promise<string>;
-  /** Closes its connection, read or not. The signal does the same. */
+  /** Closes the download's connection, whether or not it was read. The signal does the same. */
   close(): void;
-  /** Closes its connection at the end of an `await using` block. */
+  /** Closes the download's connection at the end of an `await using` block. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** An unhealthy service answers with the same body. */
 const ALSO_ANSWERS: Partial<Record<OperationName, readonly number[]>> = { health: [503] };
-/** How long a part of a file may take; the whole may take any time. */
+/** Maximum silence between two parts of a file; the whole may take any time. */
 const DEFAULT_SILENT_MS = 60_000;
 const LOCAL = "http://127.0.0.1:8080";
 
@@ -224,7 +226,7 @@ export class Client {
     });
   }
 
-  /** URL for a WebSocket of this operation. The key belongs into the Authorization header. */
+  /** URL for a WebSocket of this operation. The key has to be in the Authorization header. */
   socketUrl(name: OperationName, input: object): string {
     return this.url.replace(/^http/, "ws") + this.#sent(name, input as never).path;
   }
@@ -239,12 +241,12 @@ export class Client {
     return this.#transport.send(this.#file(name, input), read, options);
   }
 
-  /** Reads a whole file, again if the connection breaks. */
+  /** Reads a whole file; starts over if the connection breaks. */
   async bytes(name: OperationName, input: object, options: CallOptions = {}): Promise<Uint8Array> {
     return this.#transport.send(this.#file(name, input), (answer) => bytesOf(answer), options);
   }
 
-  /** Sends a file, again if the connection breaks; a stream can be sent only once. */
+  /** Sends a file; sends it again if the connection breaks, except for a stream, which can be read only once. */
   async upload<Name extends UploadName>(
     name: Name,
     input: Input<Name>,
@@ -316,7 +318,7 @@ function requestOf(row: OperationRow, input: Record<string, unknown>) {
   }
   const path = row.path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = String(input[name]);
-    // The rest of a path has slashes.
+    // The rest of a path contains slashes.
     return name === "path" ? value.replace(/^\/+/, "").split("/").map(segment).join("/") : segment(value);
   });
   const isJson = row.body === "json";

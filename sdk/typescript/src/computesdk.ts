@@ -13,7 +13,7 @@ import { GRACE_SECONDS, type SandboxOptions } from "./sandbox-create.ts";
 export type RoomdConfig = ClientOptions & Pick<SandboxOptions, "template" | "memoryMib" | "vcpus" | "egress">;
 
 const AGENT = "main";
-/** By which the rooms are known that are ours. */
+/** Label of rooms that this adapter created. */
 const LABEL = { made_by: "computesdk" };
 
 interface HeldSandbox {
@@ -124,7 +124,7 @@ export const roomd = defineProvider<HeldSandbox, RoomdConfig>({
   },
 });
 
-/** Services by how they are reached: their connections are kept. */
+/** Clients by configuration, reused so that their connections stay open. */
 const services = new WeakMap<RoomdConfig, Roomd>();
 
 function serviceOf(config: RoomdConfig): Roomd {

@@ -28,7 +28,7 @@ export class Drive {
     this.#room = room;
   }
 
-  /** Writes a file atomically, and creates the directories above it. */
+  /** Writes a file atomically, and creates its parent directories. */
   write(
     path: string,
     data: FileBody,
@@ -43,7 +43,7 @@ export class Drive {
     return this.#client.upload("file_put", input, data, { ...options, headers });
   }
 
-  /** Writes a local file to the drive. */
+  /** Copies a local file to the drive. */
   async upload(local: string, path: string, options: WriteOptions = {}): Promise<WrittenFile> {
     return this.write(path, await openAsBlob(local), options);
   }
@@ -111,7 +111,7 @@ export class Drive {
     return this.#client.items("fs_list", input, options);
   }
 
-  /** Creates a directory and those above it. */
+  /** Creates a directory and its parents. */
   async mkdir(path: string, options: CallOptions = {}): Promise<void> {
     await this.#client.call("fs_mkdir", this.#at(path), options);
   }

@@ -1,7 +1,4 @@
-/**
- * Drop-in for programs that were written for the JavaScript SDK of E2B: its classes by their names, on sandboxes of roomd.
- * docs/migration.md has the differences.
- */
+/** Drop-in replacement for E2B's JavaScript SDK: the same class names, on sandboxes of roomd. docs/migration.md has the differences. */
 export {
   type CommandConnectOpts,
   type CommandHandle,

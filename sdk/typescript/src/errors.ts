@@ -11,9 +11,9 @@ export interface FieldError {
   message: string;
 }
 
-/** RFC 9457 problem details, as the service answers them. */
+/** RFC 9457 problem details of an error response. */
 export interface Problem {
-  /** URI of the kind of problem. */
+  /** URI of the problem type. */
   type: string;
   /** Short description of the code. */
   title: string;
@@ -81,7 +81,7 @@ export class TimeoutError extends RoomdError {
   override name = "TimeoutError";
 }
 
-/** The service refused or could not execute the call. The subclass is the kind of problem, `code` the exact one. */
+/** The service refused or could not execute the call. The subclass is the category of the problem, `code` the exact one. */
 export class ProblemError extends RoomdError {
   override name = "ProblemError";
   /** The problem details of the response. */
@@ -129,7 +129,7 @@ export class ProblemError extends RoomdError {
   }
 }
 
-/** The event with which a stream ends in an error. */
+/** Event that ends a stream with an error. */
 export interface ErrorEvent {
   /** Kind of the event. */
   type: "error";
@@ -212,7 +212,7 @@ const KINDS: Record<number, typeof ProblemError> = {
   429: LimitError,
 };
 
-/** The error of the subclass that fits the status. */
+/** Creates the error of the subclass for the status. */
 export function problemError(problem: Problem): ProblemError {
   const Kind = KINDS[problem.status] ?? (problem.status >= 500 ? UnavailableError : InvalidRequestError);
   return new Kind(problem);

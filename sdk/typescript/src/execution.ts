@@ -28,19 +28,22 @@ export interface CommandOptions extends CallOptions, CommandSpellings {
   timeoutMs?: number;
   /** Alias of `timeoutMs`. */
   commandTimeoutMs?: number;
-  /** Longest wait in ms; unlimited by default with `exec`. Then a TimeoutError is thrown, and the command continues under its `execId`. */
+  /**
+   * Longest wait in ms; unlimited by default with `exec`. After this time TimeoutError is thrown, and the command continues under its
+   * `execId`.
+   */
   waitMs?: number;
-  /** Most bytes of each stream in the result; 16 MiB by default. Callbacks get all of it. */
+  /** Maximum bytes of each stream in the result; 16 MiB by default. Callbacks receive the full output. */
   maxOutputBytes?: number;
   /** Directory of the drive where the full streams are saved as stdout and stderr. */
   outputTo?: string;
-  /** Name of the run: the same name never runs twice in the sandbox. */
+  /** Name of the run: a name never runs twice in the sandbox. */
   execId?: string;
   /** Called with standard output as it arrives. */
   onStdout?(text: string): void;
   /** Called with standard error as it arrives. */
   onStderr?(text: string): void;
-  /** Called with the bytes of both streams in order. Its promise is awaited, and the command waits with it. */
+  /** Called with the bytes of both streams in order. The command waits for the returned promise. */
   onOutput?(stream: "stdout" | "stderr", bytes: Uint8Array): void | Promise<void>;
   /** Whether `signal` ends the command as well, not only the waiting. */
   killOnAbort?: boolean;
@@ -50,13 +53,13 @@ export interface CommandOptions extends CallOptions, CommandSpellings {
 export interface CommandResult {
   /** Name of the run. */
   execId: string;
-  /** Null if a signal or the time limit ended it. */
+  /** Null if a signal or the time limit ended the command. */
   exitCode: number | null;
-  /** Name of the signal that ended it, such as SIGKILL. */
+  /** Name of the signal that ended the command, such as SIGKILL. */
   signal: string | null;
-  /** Whether its time limit ended it. */
+  /** Whether the time limit ended the command. */
   timedOut: boolean;
-  /** Whether the kernel ended a process of it because the sandbox ran out of memory. */
+  /** Whether the kernel ended a process of the command because the sandbox ran out of memory. */
   oom: boolean;
   /** Duration of the run in ms. */
   durationMs: number;
@@ -76,17 +79,17 @@ export interface CommandResult {
 
 /** A part of the output of a command. */
 export interface OutputPart {
-  /** The stream that it belongs to. */
+  /** The stream of the output part. */
   stream: "stdout" | "stderr";
   /** Its content. */
   bytes: Uint8Array;
-  /** Its position in the output; `after` continues behind it. */
+  /** Position of the part in the output; `after` continues behind it. */
   seq: number;
 }
 
 /** Options of `output`. */
 export interface OutputOptions extends EventOptions {
-  /** Position to continue behind; by default the first output that is kept. */
+  /** Position to continue behind; by default the oldest stored output. */
   after?: number;
   /** Called if output was dropped before it was read; the rest follows. */
   onGap?(): void | Promise<void>;
@@ -201,14 +204,14 @@ export class Execution {
     return this.#client.call("execution_get", this.#name, options);
   }
 
-  /** Yields its output until it ends; returns the outcome. */
+  /** Yields the command's output until the end; returns the outcome. */
   async *output(options: OutputOptions = {}): AsyncGenerator<OutputPart, CommandEnd> {
     const end = yield* this.#read(true, options);
     if (end === null) throw new RoomdError("The stream ended before the command did.");
     return end;
   }
 
-  /** Yields its output so far; returns the outcome, or null while it runs. */
+  /** Yields the command's output so far; returns the outcome, or null while it runs. */
   outputSoFar(options: OutputOptions = {}): AsyncGenerator<OutputPart, CommandEnd | null> {
     return this.#read(false, options);
   }
@@ -251,7 +254,7 @@ export class Execution {
     }
   }
 
-  /** Waits for its end. A command that fails is no error: see `exitCode`. */
+  /** Waits for the command's end. A failed command is not an error: see `exitCode`. */
   async wait(
     options: Pick<
       CommandOptions,
@@ -293,7 +296,7 @@ export class Execution {
     await this.kill({ timeoutMs: KILL_MS }).catch(() => {});
   }
 
-  /** Writes to its standard input, in the order of the calls. Retries deliver no byte twice. */
+  /** Writes to the command's standard input, in the order of the calls. Retries deliver no byte twice. */
   write(data: string | Uint8Array, options: CallOptions = {}): Promise<void> {
     return this.#stdin(Buffer.from(data as Uint8Array), false, options);
   }
@@ -303,7 +306,7 @@ export class Execution {
     return this.#stdin(Buffer.alloc(0), true, options);
   }
 
-  /** Writes all of its standard input and waits for its end. If the source fails, the command is ended. */
+  /** Writes the whole standard input and waits for the command's end. If the source fails, the command is ended. */
   feed(parts: AsyncIterable<string | Uint8Array>, options: CallOptions = {}): Promise<CommandResult> {
     return inTime(options, LATE, (each) => this.#fed(parts, each));
   }
@@ -350,12 +353,12 @@ export class Execution {
     return written.then(() => {});
   }
 
-  /** Sends a signal, such as "SIGINT", to its process group. */
+  /** Sends a signal, such as "SIGINT", to the command's process group. */
   signal(signal: string, options: CallOptions = {}): Promise<ExecutionRecord> {
     return this.#client.call("execution_signal", { ...this.#name, signal: signal as "SIGINT" }, options);
   }
 
-  /** Ends it and its child processes; returns when none is left. */
+  /** Ends the command and its child processes; resolves when none is left. */
   kill(options: CallOptions = {}): Promise<ExecutionRecord> {
     return this.#client.call("execution_end", this.#name, options);
   }

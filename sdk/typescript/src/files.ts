@@ -1,6 +1,6 @@
 /**
- * Files as a sandbox sees them: its disk and its mounts, served by the guest's agent in any image. Files for several agents belong on the
- * drive of the room, which is /mnt/drive here too.
+ * Files as a sandbox sees them: its disk and its mounts, served by the guest agent in any image. Files for several agents belong on the
+ * room's drive, which is mounted at /mnt/drive.
  */
 import { openAsBlob } from "node:fs";
 import { type ReadOptions, rangeOf } from "./byte-range.ts";
@@ -14,9 +14,9 @@ import { UserFiles } from "./user-files.ts";
 
 /** Options of a write. */
 export interface FileWriteOptions extends CallOptions {
-  /** Permissions in octal, such as "0644"; those of the replaced file by default. */
+  /** Permissions in octal, such as "0644"; by default the replaced file's. */
   mode?: string;
-  /** User of the sandbox, `user:group` or `uid:gid`; that of the replaced file by default. */
+  /** User of the sandbox, `user:group` or `uid:gid`; by default the replaced file's owner. */
   owner?: string;
   /** false: fail if the file exists. */
   overwrite?: boolean;
@@ -24,7 +24,7 @@ export interface FileWriteOptions extends CallOptions {
   ifMatch?: string;
 }
 
-/** Files that are sent side by side. */
+/** Number of files sent in parallel. */
 const AT_ONCE = 8;
 
 /** Files of a sandbox. Paths are absolute. */
@@ -32,13 +32,13 @@ export class Files {
   readonly #client: Client;
   readonly #sandbox: SandboxName;
 
-  /** Files of a sandbox, by its names. */
+  /** Files of a sandbox, named by its room and agent. */
   constructor(client: Client, sandbox: SandboxName) {
     this.#client = client;
     this.#sandbox = sandbox;
   }
 
-  /** The same files with the permissions of one user of the sandbox, by commands: slower, and the image needs a shell. */
+  /** The same files with the permissions of a user of the sandbox. Uses commands: slower, and the image needs a shell. */
   as(user?: string): UserFiles {
     return new UserFiles(this.#client, this.#sandbox, user);
   }
@@ -58,7 +58,7 @@ export class Files {
     return new TextDecoder("utf-8", { ignoreBOM: true }).decode(await this.read(path, options));
   }
 
-  /** Writes a file atomically, and creates the directories above it. */
+  /** Writes a file atomically, and creates its parent directories. */
   async write(
     path: string,
     data: FileBody,
@@ -69,7 +69,7 @@ export class Files {
     return await this.#client.upload("sandbox_file_put", input, data, { ...options, headers });
   }
 
-  /** Writes several files, by path, in parallel; some may be written if one fails. */
+  /** Writes several files, by path, in parallel; if one fails, others may have been written. */
   async writeMany(files: Record<string, FileBody>, options: FileWriteOptions = {}): Promise<void> {
     const left = Object.entries(files);
     const worker = async () => {
@@ -78,17 +78,17 @@ export class Files {
     await Promise.all(Array.from({ length: Math.min(AT_ONCE, left.length) }, worker));
   }
 
-  /** Writes a local file to the sandbox. */
+  /** Copies a local file to the sandbox. */
   async upload(local: string, path: string, options: FileWriteOptions = {}): Promise<WrittenSandboxFile> {
     return this.write(path, await openAsBlob(local), options);
   }
 
-  /** Copies the content of a local directory to one of the sandbox, with permissions. Symbolic links are left out. */
+  /** Copies the content of a local directory to a directory of the sandbox, with permissions. Symbolic links are left out. */
   uploadDir(local: string, path: string, options: Pick<FileWriteOptions, "owner" | "signal"> = {}): Promise<void> {
     return uploadDirectory(this, local, path, options);
   }
 
-  /** Copies the content of a directory to a local one, with permissions and symbolic links, without devices, pipes and sockets. */
+  /** Copies the content of a directory to a local directory, with permissions and symbolic links, without devices, pipes and sockets. */
   downloadDir(path: string, local: string, options: Pick<CallOptions, "signal"> = {}): Promise<void> {
     return downloadDirectory(this, path, local, options);
   }
@@ -114,7 +114,7 @@ export class Files {
     return (await orNull(this.stat(path, { ...options, follow: false }))) !== null;
   }
 
-  /** Creates a directory and those above it; an existing one is no error. */
+  /** Creates a directory and its parents; an existing directory is not an error. */
   async mkdir(
     path: string,
     { mode, owner, ...options }: CallOptions & Pick<FileWriteOptions, "mode" | "owner"> = {},

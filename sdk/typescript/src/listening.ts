@@ -1,9 +1,9 @@
-/** Waiting for a server in a sandbox, by the kernel's tables of sockets: read as files, so that any image will do. */
+/** Waits for a server in a sandbox by reading the kernel's socket tables as files, which works in every image. */
 import { type Files, orNull } from "./files.ts";
 import { type CallOptions, delay } from "./transport.ts";
 
 const TABLES = ["/proc/net/tcp", "/proc/net/tcp6"];
-/** State of a listening socket in these tables. */
+/** State of a listening socket in the kernel's tables. */
 const LISTEN = "0A";
 const PAUSE_MS = { first: 200, most: 1000 } as const;
 
@@ -11,7 +11,7 @@ const PAUSE_MS = { first: 200, most: 1000 } as const;
 export async function untilListening(files: Files, port: number, options: CallOptions): Promise<void> {
   for (let pauseMs: number = PAUSE_MS.first; ; pauseMs = Math.min(PAUSE_MS.most, pauseMs * 2)) {
     for (const table of TABLES) {
-      // A kernel without IPv6 has one table only.
+      // A kernel without IPv6 has only one table.
       if (isListening((await orNull(files.readText(table, options))) ?? "", port)) return;
     }
     await delay(pauseMs, options.signal);

@@ -1,4 +1,4 @@
-/** Directories of this machine to a sandbox and back: files with their modes, links as links, nothing through a link. */
+/** Copies directories between this machine and a sandbox: files with their modes, links as links; never writes through a link. */
 import { createWriteStream, openAsBlob } from "node:fs";
 import { chmod, lstat, mkdir, readdir, readlink, symlink, unlink } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
@@ -52,7 +52,7 @@ export async function downloadDirectory(files: Tree, path: string, local: string
     if (!place.startsWith(`${top}/`)) throw new RoomdError(`${entry} leads out of ${local}.`);
     return place;
   };
-  // Links come last, so that nothing is written through one.
+  // Links are created last, so that no file is written through one.
   for (const { path: at, type } of found) {
     if (type !== "directory") continue;
     await refuseLinks(top, placeOf(at));
@@ -81,7 +81,7 @@ export async function downloadDirectory(files: Tree, path: string, local: string
   }
 }
 
-/** Throws if this path, or one between it and the top, is a link: an earlier copy may have made it, and it may lead anywhere. */
+/** Throws if this path, or a directory between it and the top, is a link: an earlier copy may have created it, with any target. */
 async function refuseLinks(top: string, path: string): Promise<void> {
   for (let at = path; at.length > top.length; at = dirname(at)) {
     if (await isLink(at)) throw new RoomdError(`${at} is a link: nothing is written through it.`);

@@ -11,7 +11,7 @@ export function roomNameOf(key: string | undefined): string {
   return key === undefined ? `sdk-${randomInt(2 ** 47).toString(36)}` : nameOf(key);
 }
 
-/** As the SDK for Python makes it. */
+/** Digest of a key, equal to the Python SDK's. */
 function digestOf(key: string): string {
   return createHash("sha256").update(key).digest("hex").slice(0, 32);
 }

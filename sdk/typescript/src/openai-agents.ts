@@ -49,7 +49,7 @@ export type RoomdSandboxOptions = Omit<SandboxOptions, keyof CallOptions> &
 /** With `room`, every sandbox is created in it; without, each has its own room, which is destroyed with it. */
 export type RoomdSandboxClientOptions = RoomdSandboxOptions & ClientOptions & { room?: Room };
 
-/** By which the rooms and sandboxes are known that end with their session. */
+/** Label of rooms and sandboxes that end with their session. */
 const LABEL = { made_by: "openai-agents" };
 const isOurs = ({ labels }: { labels: Record<string, string> }) => labels.made_by === LABEL.made_by;
 
@@ -124,7 +124,7 @@ export class RoomdSandboxClient implements SandboxClient<RoomdSandboxOptions, Ro
     await session?.close();
   }
 
-  /** A sandbox that ends with its run is nothing that another run could go on with. */
+  /** A sandbox that ends with its run cannot be continued by another run. */
   canPersistOwnedSessionState(): boolean {
     return false;
   }

@@ -25,7 +25,7 @@ export class Room {
   readonly drive: Drive;
   readonly #client: Client;
 
-  /** A room that exists. No call is made. */
+  /** References an existing room. No call is made. */
   constructor(client: Client, id: string) {
     this.id = id;
     this.drive = new Drive(client, id);
@@ -37,17 +37,17 @@ export class Room {
     return this.#client.call("room_get", { room_id: this.id }, options);
   }
 
-  /** Creates a sandbox for an agent, and waits until it runs commands. */
+  /** Creates a sandbox for an agent, and waits until it can run commands. */
   createSandbox(agentId: string, options: SandboxOptions = {}): Promise<Sandbox> {
     return Sandbox.createIn(this.#client, this.id, agentId, options);
   }
 
-  /** A sandbox that exists, by its agent. No call is made. */
+  /** References an existing sandbox, by its agent. No call is made. */
   sandbox(agentId: string): Sandbox {
     return new Sandbox(this.#client, this.id, agentId);
   }
 
-  /** Yields the records of its sandboxes. */
+  /** Yields the records of the room's sandboxes. */
   sandboxes(options: CallOptions = {}): AsyncGenerator<SandboxRecord> {
     return this.#client.items("sandbox_list", { room_id: this.id }, options);
   }
@@ -57,7 +57,7 @@ export class Room {
     return Agent.of(this.#client, this.id, id);
   }
 
-  /** Yields the records of its agents. */
+  /** Yields the records of the room's agents. */
   agents(options: CallOptions = {}): AsyncGenerator<AgentRecord> {
     return this.#client.items("agent_list", { room_id: this.id }, options);
   }
@@ -72,7 +72,7 @@ export class Room {
     return this.agent(OPERATOR).sendMany(messages, options);
   }
 
-  /** Yields the audit records of the room from now on, or those after the record with number `after`; 0 is the start of the room. */
+  /** Yields the audit records of the room from now on, or those after the record number `after`; 0 is the start of the room. */
   async *events({ after, signal }: Pick<CallOptions, "signal"> & { after?: number } = {}): AsyncGenerator<AuditRecord> {
     const options = signal ? { signal } : {};
     // The current position has to be known before the first event: the connection may be lost before it.
@@ -109,7 +109,9 @@ export class Room {
     return this.#client.call("room_restore", { room_id: this.id, checkpoint_id: checkpointId }, options);
   }
 
-  /** Destroys the room and its sandboxes; a room that has ended is no error. The drive is kept for a day, unless `drive` is "delete". */
+  /**
+   * Destroys the room and its sandboxes; a room that has ended is not an error. The drive is kept for a day, unless `drive` is "delete".
+   */
   async destroy({ drive, ...options }: CallOptions & { drive?: "retain" | "delete" } = {}): Promise<void> {
     const input = { room_id: this.id, ...(drive === undefined ? {} : { drive }) };
     await unlessGone(() => this.#client.call("room_destroy", input, options));

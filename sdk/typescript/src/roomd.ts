@@ -7,7 +7,7 @@ import { OwnRoom, Room } from "./room.ts";
 import { createRoom } from "./sandbox-create.ts";
 import type { CallOptions } from "./transport.ts";
 
-/** The end of a build's output that its error shows. */
+/** Limits of the build output in an error: its last lines. */
 const LAST_LINES = 20;
 const MAX_LAST_CHARACTERS = 16 * 1024;
 
@@ -19,7 +19,7 @@ export interface RoomOptions extends CallOptions {
   labels?: Record<string, string>;
   /** Lifetime in seconds: the room is destroyed after this time. */
   ttlSeconds?: number;
-  /** Whether its drive is kept for a day at the end of an `await using` block; it is deleted by default. */
+  /** Whether the room's drive is kept for a day at the end of an `await using` block; it is deleted by default. */
   keep?: boolean;
 }
 
@@ -48,7 +48,7 @@ export class Roomd {
       );
       return new OwnRoom(this.client, room_id, { keep });
     },
-    /** A room that exists. It is not destroyed at the end of a block. */
+    /** References an existing room. It is not destroyed at the end of a block. */
     open: (roomId: string): Room => new Room(this.client, roomId),
     /** Yields the records of all rooms. */
     list: (options: CallOptions = {}): AsyncGenerator<RoomRecord> => this.client.items("room_list", {}, options),

@@ -11,7 +11,7 @@ import { CALL_OPTIONS, type CallOptions, isNoConnection } from "./transport.ts";
 export interface SandboxOptions extends CallOptions, SandboxSpellings {
   /** Name of the template; "default" by default. */
   template?: string;
-  /** A snapshot of the room, in place of a template. */
+  /** A snapshot of the room, instead of a template. */
   snapshot?: string;
   /** Memory in MiB; the template's by default. */
   memoryMib?: number;
@@ -19,25 +19,25 @@ export interface SandboxOptions extends CallOptions, SandboxSpellings {
   vcpus?: number;
   /** Environment variables of every command. */
   env?: Record<string, string>;
-  /** Destinations that it may connect to, such as "packages.example.com:443"; "*" is every public address. */
+  /** Destinations to which the sandbox may connect, such as "packages.example.com:443"; "*": every public address. */
   egress?: readonly string[];
   /** Labels of your own, by which lists are filtered. */
   labels?: Record<string, string>;
-  /** It is idle after this time without use; `lifecycle.on_idle` is the action then. */
+  /** Time without use after which the sandbox is idle; `lifecycle.on_idle` is the action then. */
   idleTimeoutSeconds?: number;
-  /** It ends this long after its creation. */
+  /** Lifetime of the sandbox since its creation. */
   maxDurationSeconds?: number;
   /** Idle time, idle action and wake reasons. */
   lifecycle?: SandboxCreateRequest["lifecycle"];
-  /** Its guest CID; a free one by default. */
+  /** Guest CID of the sandbox; a free one by default. */
   guestCid?: number;
 }
 
 /** Options of `Sandbox.create`. */
 export interface OwnSandboxOptions extends SandboxOptions, ClientOptions {
-  /** Whether its drive is kept for a day after `destroy`; it is deleted by default. */
+  /** Whether the drive is kept for a day after `destroy`; it is deleted by default. */
   keep?: boolean;
-  /** Its room is destroyed after this time; 86,400 by default, null for never. */
+  /** Lifetime of the sandbox's room; 86,400 by default, null: unlimited. */
   ttlSeconds?: number | null;
 }
 
@@ -62,7 +62,7 @@ const OWN_OPTIONS: Record<Exclude<keyof OwnSandboxOptions, keyof SandboxSpelling
   ttlSeconds: true,
 };
 
-/** The options of a new sandbox among those of an adapter. */
+/** Selects the options of a new sandbox from an adapter's options. */
 export function sandboxOptionsOf(options: SandboxOptions): SandboxOptions {
   return Object.fromEntries(Object.entries(options).filter(([name]) => Object.hasOwn(OPTIONS, name)));
 }
@@ -88,30 +88,30 @@ const ROOM_SECONDS = 86_400;
 export const GRACE_SECONDS = 3600;
 /** A sandbox with its own room hibernates after this time without use. */
 const IDLE_SECONDS = 900;
-/** Longest wait of one call for a sandbox that starts. */
+/** Longest wait of one call for a starting sandbox. */
 const WAIT_MS = 50_000;
 const IS_STARTING: readonly SandboxRecord["state"][] = ["creating", "starting"];
 const IS_OVER: readonly SandboxRecord["state"][] = ["failed", "destroying", "destroyed"];
 
-/** The room of a sandbox that has it to itself. */
+/** Options of the room of a sandbox with a room of its own. */
 export function ownRoomOf({ labels, maxDurationSeconds, ttlSeconds }: OwnSandboxOptions): Partial<RoomCreateRequest> {
   const least = maxDurationSeconds === undefined ? 0 : maxDurationSeconds + GRACE_SECONDS;
   const ttl = ttlSeconds === undefined ? Math.max(ROOM_SECONDS, least) : ttlSeconds;
   return { labels: { ...labels, [OWN_ROOM_LABEL]: "true" }, ...(ttl === null ? {} : { ttl_seconds: ttl }) };
 }
 
-/** The same options with the idle action of such a sandbox, unless they have one. */
+/** The options with the default idle action of a sandbox with its own room, unless they have one. */
 export function withIdleAction<Options extends SandboxOptions>(options: Options): Options {
   if (options.lifecycle !== undefined || options.idleTimeoutSeconds !== undefined) return options;
   return { ...options, lifecycle: { idle_after_seconds: IDLE_SECONDS, on_idle: "hibernate" } };
 }
 
-/** Creates a room, by default with a name that is free. */
+/** Creates a room, by default with a generated name. */
 export function createRoom(client: Client, wanted: Partial<RoomCreateRequest> = {}, options: CallOptions = {}) {
   return client.call("room_create", { room_id: roomNameOf(options.idempotencyKey), ...wanted }, options);
 }
 
-/** Creates a sandbox and waits until it runs commands. Throws RoomdError if it does not start. */
+/** Creates a sandbox and waits until it can run commands. Throws RoomdError if it does not start. */
 export async function createSandbox(
   client: Client,
   roomId: string,
@@ -131,7 +131,7 @@ export async function createSandbox(
   return record;
 }
 
-/** Ends something; that it has ended already is no error. */
+/** Ends a resource; an already ended resource is not an error. */
 export async function unlessGone(end: () => Promise<unknown>): Promise<void> {
   await end().catch((error: unknown) => {
     if (!(error instanceof NotFoundError)) throw error;
@@ -143,7 +143,7 @@ export function isUndone(error: unknown): boolean {
   return isNoConnection(error) || error instanceof ProblemError;
 }
 
-/** Whether the idempotency key was used with other options before: the room is the earlier call's. */
+/** Whether the idempotency key was used before with other options: then the room belongs to the earlier call. */
 export function isOfEarlierCall(error: unknown): boolean {
   return error instanceof ProblemError && error.code === "idempotency_key_reused";
 }

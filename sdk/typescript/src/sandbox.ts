@@ -27,13 +27,13 @@ import { namesOf, SandboxMembers } from "./spellings.ts";
 import { Terminal } from "./terminal.ts";
 import { type CallOptions, longestWaitOf } from "./transport.ts";
 
-/** The agent of a sandbox that has its room to itself. */
+/** The agent name of a sandbox with its own room. */
 const OWN_AGENT = "main";
 /** Shortest lifetime that can be set. */
 const LEAST_LIFETIME_MS = 1000;
 /** Timeout for destroying a sandbox that failed to start. */
 const ENDING_MS = 30_000;
-/** Longest wait for a server, by default; of one call. */
+/** Longest wait for a server: by default, and of one call. */
 const SERVER_WAIT_MS = { default: 60_000, call: 50_000 } as const;
 
 /** Filters of a list of sandboxes. */
@@ -62,24 +62,24 @@ export interface SandboxChange extends CallOptions {
 
 /** A virtual machine that serves one agent of a room. */
 export class Sandbox extends SandboxMembers {
-  /** Name of its agent, unique in its room. */
+  /** Name of the sandbox's agent, unique in the room. */
   readonly agentId: string;
   /** Name of its room. */
   readonly roomId: string;
-  /** Messages and barriers of its agent. */
+  /** Messages and barriers of the sandbox's agent. */
   readonly agent: Agent;
   /** Files of its own disk. */
   readonly files: Files;
   readonly #client: Client;
   readonly #name: SandboxName;
   #record: SandboxRecord | null;
-  /** Whether its room ends with it. */
+  /** Whether the room ends with the sandbox. */
   #ownsRoom = false;
   #keepsDrive = false;
-  /** Closed with it; null if others use the client. */
+  /** Closed with the sandbox; null if the client is shared. */
   #ownClient: Client | null = null;
 
-  /** A sandbox that exists, by its room and agent. No call is made. */
+  /** References an existing sandbox, by its room and agent. No call is made. */
   constructor(client: Client, roomId: string, agentId: string, record: SandboxRecord | null = null) {
     super();
     this.roomId = roomId;
@@ -99,7 +99,7 @@ export class Sandbox extends SandboxMembers {
     checkOwnOptions(options);
     const client = new Client(options);
     const calls = new Calls(options);
-    // Known before the call: the room may be created and the answer lost.
+    // Chosen before the call: the room may be created and the response lost.
     const room_id = roomNameOf(options.idempotencyKey);
     let mayBe = true;
     try {
@@ -118,8 +118,8 @@ export class Sandbox extends SandboxMembers {
   }
 
   /**
-   * A sandbox that exists, by its `sandboxId` or "ROOM/AGENT". If `Sandbox.create` created it, `destroy` ends its room as well. Throws
-   * NotFoundError if it does not exist.
+   * Connects to an existing sandbox, by its `sandboxId` or "ROOM/AGENT". If `Sandbox.create` created it, `destroy` ends its room as well.
+   * Throws NotFoundError if it does not exist.
    */
   static async connect(id: string, options: ClientOptions & CallOptions & { keep?: boolean } = {}): Promise<Sandbox> {
     const client = new Client(options);
@@ -129,7 +129,7 @@ export class Sandbox extends SandboxMembers {
       if (room_id === null || agent_id === null) throw new RoomdError(`${id} is not a sandbox.`);
       const record = await client.call("sandbox_get", { room_id, sandbox: agent_id }, calls.next());
       const room = await client.call("room_get", { room_id }, calls.next());
-      // A copy of it has the same room, which does not end with the copy.
+      // A copy of the sandbox is in the same room, which does not end with the copy.
       const isOwn = room.labels[OWN_ROOM_LABEL] === "true" && agent_id === OWN_AGENT;
       if (isOwn) return Sandbox.#owned(client, record, options);
       const sandbox = new Sandbox(client, room_id, agent_id, record);
@@ -157,7 +157,7 @@ export class Sandbox extends SandboxMembers {
     }
   }
 
-  /** Creates a sandbox in a room, and waits until it runs commands. */
+  /** Creates a sandbox in a room, and waits until it can run commands. */
   static async createIn(
     client: Client,
     roomId: string,
@@ -181,12 +181,12 @@ export class Sandbox extends SandboxMembers {
     return sandbox;
   }
 
-  /** Its id, for `Sandbox.connect`. After `room.sandbox(name)` it is known once a call such as `get` has returned the record. */
+  /** The sandbox's id, for `Sandbox.connect`. After `room.sandbox(name)` it is known once a call such as `get` has returned the record. */
   get sandboxId(): string {
     return this.#known.sandbox_id;
   }
 
-  /** Its state in the last record that this object received; `get` fetches the current one. */
+  /** The sandbox's state in the last record that this object received; `get` fetches the current one. */
   get state(): SandboxRecord["state"] {
     return this.#known.state;
   }
@@ -206,7 +206,7 @@ export class Sandbox extends SandboxMembers {
     return this.#noted(this.#client.call("sandbox_get", this.#name, options));
   }
 
-  /** Whether it runs now; false while it hibernates and after its end. */
+  /** Whether the sandbox runs now; false during hibernation and after its end. */
   async isRunning(options: CallOptions = {}): Promise<boolean> {
     try {
       return (await this.get(options)).state === "running";
@@ -241,17 +241,17 @@ export class Sandbox extends SandboxMembers {
     await this.#client.call("room_update", { room_id: this.roomId, expires_in_seconds }, calls.next());
   }
 
-  /** Replaces the list of destinations that it may connect to; open connections that it does not allow are closed. */
+  /** Replaces the list of destinations to which the sandbox may connect; open connections to other destinations are closed. */
   setEgress(allowlist: readonly string[], options: CallOptions = {}): Promise<Result<"egress_set">> {
     return this.#client.call("egress_set", { ...this.#name, allowlist: namesOf(allowlist, "setEgress") }, options);
   }
 
-  /** Its use of CPU, memory and disk now. */
+  /** The sandbox's current use of CPU, memory and disk. */
   metrics(options: CallOptions = {}): Promise<Result<"sandbox_metrics">> {
     return this.#client.call("sandbox_metrics", this.#name, options);
   }
 
-  /** Lines of its console, or of its agent's log, from a byte offset on. */
+  /** Lines of the sandbox's console, or of its guest agent's log, from a byte offset on. */
   logs({
     source,
     after,
@@ -268,19 +268,19 @@ export class Sandbox extends SandboxMembers {
     return this.#client.call("sandbox_logs", { ...this.#name, ...wanted }, options);
   }
 
-  /** The address of its browser's DevTools protocol, with the headers to connect with, for Playwright and Puppeteer. */
+  /** The address of the DevTools protocol of the sandbox's browser, with the headers for connecting, for Playwright and Puppeteer. */
   browser(options: CallOptions = {}): Promise<Result<"browser_get">> {
     return this.#client.call("browser_get", this.#name, options);
   }
 
-  /** Whether a file or directory exists on its disk. */
+  /** Whether a file or directory exists in the sandbox. */
   exists(path: string, options: CallOptions = {}): Promise<boolean> {
     return this.files.exists(path, options);
   }
 
   /**
-   * Runs a command and waits for its end. `timeoutMs` ends the command, after 10 minutes by default; `waitMs` ends only the waiting. A
-   * command that fails is no error: see `exitCode`.
+   * Runs a command and waits for its end. `timeoutMs` ends the command, after 10 minutes by default; `waitMs` ends only the wait. A failed
+   * command is not an error: see `exitCode`.
    */
   exec(command: Command, options: CommandOptions = {}): Promise<CommandResult> {
     return Execution.run(this.#client, this.#name, command, options);
@@ -291,7 +291,7 @@ export class Sandbox extends SandboxMembers {
     return Execution.start(this.#client, this.#name, command, options);
   }
 
-  /** A command that was started before, by its `execId`. */
+  /** References a command that was started before, by its `execId`. */
   execution(id: string): Execution {
     return new Execution(this.#client, this.#name, id);
   }
@@ -303,14 +303,14 @@ export class Sandbox extends SandboxMembers {
     return new Terminal(this.#client, this.#name, terminal_id);
   }
 
-  /** A terminal that exists, by its id. */
+  /** References an existing terminal, by its id. */
   terminal(id: string): Terminal {
     return new Terminal(this.#client, this.#name, id);
   }
 
   /**
-   * Makes a server in the sandbox reachable by URL; again for the same port: the same record. With `wait` it answers once the server
-   * listens, and throws TimeoutError after `waitMs` (60 s by default).
+   * Makes a server in the sandbox reachable by URL; a repeated call for the same port returns the same record. With `wait` it returns once
+   * the server listens, and throws TimeoutError after `waitMs` (60 s by default).
    */
   async exposePort(
     port: number,
@@ -334,7 +334,7 @@ export class Sandbox extends SandboxMembers {
     await inTime({ ...options, waitMs }, late, (each) => untilListening(this.files, port, each));
   }
 
-  /** Saves its current state; it keeps running. */
+  /** Saves the sandbox's current state; it keeps running. */
   snapshot({
     name,
     mode,
@@ -348,7 +348,7 @@ export class Sandbox extends SandboxMembers {
     return this.#client.call("sandbox_snapshot", input, options);
   }
 
-  /** Makes running copies of it in its room, one for each agent. Throws ForkError, with the copies made, if any failed. */
+  /** Creates running copies of the sandbox in its room, one for each agent. Throws ForkError, with the copies created, if any failed. */
   async fork(agents: readonly string[], options: CallOptions = {}): Promise<Sandbox[]> {
     const wanted = namesOf(agents, "fork").map((agent_id) => ({ agent_id }));
     const { items } = await this.#client.call("sandbox_fork", { ...this.#name, agents: wanted }, options);
@@ -370,12 +370,12 @@ export class Sandbox extends SandboxMembers {
     return this.#noted(this.#client.call("sandbox_standby", this.#name, options));
   }
 
-  /** Saves it to disk; it uses no memory until it is resumed or woken. */
+  /** Saves the sandbox to disk; it uses no memory until it is resumed or woken. */
   hibernate(options: CallOptions = {}): Promise<SandboxRecord> {
     return this.#noted(this.#client.call("sandbox_hibernate", this.#name, options));
   }
 
-  /** Resumes it from standby or hibernation. */
+  /** Resumes the sandbox from standby or hibernation. */
   resume(options: CallOptions = {}): Promise<SandboxRecord> {
     return this.#noted(this.#client.call("sandbox_resume", this.#name, options));
   }
@@ -401,7 +401,7 @@ export class Sandbox extends SandboxMembers {
   }
 }
 
-/** The options of a call, of options that have more. */
+/** Selects the options of a call from larger options. */
 function callOptionsOf({ signal, waitMs, timeoutMs, idempotencyKey, headers, retry }: CallOptions): CallOptions {
   return {
     ...(signal === undefined ? {} : { signal }),
@@ -423,7 +423,7 @@ export interface ForkProblem {
   detail: string;
 }
 
-/** Some copies of a fork could not be made. The others run, and stay until they are destroyed. */
+/** Some copies of a fork could not be created. The other copies run until they are destroyed. */
 export class ForkError extends RoomdError {
   override name = "ForkError";
   /** The copies that were made. */

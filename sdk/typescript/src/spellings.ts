@@ -1,6 +1,6 @@
 /**
- * Names that other sandbox SDKs use, with the name that has the same effect here: a program that uses one does not compile, and the message
- * of the compiler names the alternative. A program that is run without a compiler gets a UsageError that does.
+ * Names from other sandbox SDKs, with the name that has the same effect here: a program that uses one does not compile, and the compiler's
+ * message names the alternative. Without a compiler, the program gets a UsageError that names it.
  */
 import { UsageError } from "./errors.ts";
 
@@ -13,7 +13,7 @@ export interface UseInstead<Text extends string> {
   readonly [alternative]: Text;
 }
 
-/** Options of commands by other names. */
+/** Options of commands by names of other SDKs. */
 export interface CommandSpellings {
   /** @deprecated Use `env`. */
   envs?: UseInstead<"env">;
@@ -29,7 +29,7 @@ export interface CommandSpellings {
   workDir?: UseInstead<"cwd">;
 }
 
-/** Options of `Sandbox.create` by other names. */
+/** Options of `Sandbox.create` by names of other SDKs. */
 export interface SandboxSpellings {
   /** @deprecated Use `env`. */
   envs?: UseInstead<"env">;
@@ -55,7 +55,7 @@ export interface SandboxSpellings {
   ports?: UseInstead<"sandbox.exposePort(port)">;
 }
 
-/** Members of a sandbox by other names. */
+/** Members of a sandbox by names of other SDKs. */
 export abstract class SandboxMembers {
   /** @deprecated Use `exec`, or `start` for a background command. */
   declare readonly commands: UseInstead<"sandbox.exec(command), or sandbox.start(command) to leave it running">;
@@ -98,7 +98,7 @@ type Alternatives<Named> = {
   [Name in keyof Named]-?: Exclude<Named[Name], undefined> extends UseInstead<infer Text> ? Text : never;
 };
 
-/** Options of commands by other names, with the alternative of each. */
+/** Other SDKs' names for options of commands, with their alternatives. */
 export const COMMAND_SPELLINGS: Alternatives<CommandSpellings> = {
   envs: "env",
   timeout: "timeoutMs, in ms",
@@ -108,7 +108,7 @@ export const COMMAND_SPELLINGS: Alternatives<CommandSpellings> = {
   workDir: "cwd",
 };
 
-/** Options of `Sandbox.create` by other names, with the alternative of each. */
+/** Other SDKs' names for options of `Sandbox.create`, with their alternatives. */
 export const SANDBOX_SPELLINGS: Alternatives<SandboxSpellings> = {
   envs: "env",
   envVars: "env",
@@ -152,7 +152,7 @@ for (const [name, alternative] of Object.entries(MEMBERS)) {
   });
 }
 
-/** Throws UsageError for options that a method does not have, which would have no effect. */
+/** Throws UsageError for options that a method does not have and would ignore. */
 export function checkOptions(
   method: string,
   options: object,
@@ -169,7 +169,7 @@ export function checkOptions(
   }
 }
 
-/** Names that a caller gave as a list; throws UsageError for one alone. */
+/** Names that a caller gave as a list; throws UsageError for a single string. */
 export function namesOf(names: readonly string[], method: string): string[] {
   if (Array.isArray(names)) return [...names];
   const example = typeof names === "string" ? [names] : ["left", "right"];

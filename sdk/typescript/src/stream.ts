@@ -13,11 +13,11 @@ import {
   type Retry,
 } from "./transport.ts";
 
-/** The service sends something every 15 s. */
+/** The service sends at least a ping every 15 s. */
 const SILENT_MS = 45_000;
-/** How long one try to go on may take. At first a sandbox may have to wake up, which is waited for as for any call. */
+/** Timeout of one attempt to resume. The first opening may have to wake a sandbox, and waits like any call. */
 const REOPEN_MS = 45_000;
-/** How long to try again while nothing comes of it. */
+/** Time limit for attempts to resume without success. */
 export const AWAY_MS = 120_000;
 const PAUSE_MS = { first: 100, most: 2000 } as const;
 
@@ -31,7 +31,7 @@ export interface EventOptions extends Pick<CallOptions, "signal" | "retry"> {
   waitMs?: number;
   /** Alias of `waitMs`. */
   timeoutMs?: number;
-  /** Called if the stream was cut, before it is resumed. */
+  /** Called if the stream broke, before it is resumed. */
   onCut?(): void | Promise<void>;
 }
 
@@ -42,12 +42,12 @@ export interface Following<Event, Place> extends Omit<EventOptions, "waitMs" | "
   placeOf(event: Event): Place | undefined;
   /** Whether nothing follows this event. */
   isLast(event: Event): boolean;
-  /** Whether the stream may end without such an event. */
+  /** Whether the stream may end without a last event. */
   mayEnd: boolean;
   /** Whether the caller has specified a start position. */
   isPlaced: boolean;
   retry: Retry;
-  /** Whether the service has ever responded. If not, `open` has retried as long as is of use. */
+  /** Whether the service has ever responded. If not, `open` has already made all useful retries. */
   hasAnswered(): boolean;
 }
 
@@ -114,7 +114,7 @@ function mayComeBack(error: unknown): boolean {
   return error instanceof ConnectionError;
 }
 
-/** The events of one answer. Throws ConnectionError when it is cut, or nothing comes for too long. */
+/** The events of one response. Throws ConnectionError if it breaks, or is silent for too long. */
 async function* eventsOf<Event>(answer: RawResponse, signal?: AbortSignal): AsyncGenerator<Event> {
   const decoder = new TextDecoder();
   let rest = "";

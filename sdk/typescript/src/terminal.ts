@@ -10,7 +10,7 @@ import { type CallOptions, longestWaitOf } from "./transport.ts";
 const PROTOCOL = "roomd.terminal";
 /** Timeout for attaching. */
 const ATTACH_MS = 30_000;
-/** By which the service closes it after the terminal's end; other codes come with a reason. */
+/** Close code of the service after the terminal's end; other codes have a reason. */
 const ENDED = 1000;
 /** Maximum of unread bytes, above which the service has to pause. */
 const AHEAD_BYTES = 1024 * 1024;
@@ -22,9 +22,9 @@ export interface AttachedTerminal {
   write(data: string | Uint8Array): void;
   /** Changes its size. */
   resize(rows: number, cols: number): void;
-  /** Its output, until it ends or is closed. Throws ConnectionError if the connection breaks or another client takes over. */
+  /** The terminal's output, until it ends or is closed. Throws ConnectionError if the connection breaks or another client takes over. */
   output: AsyncIterable<Uint8Array>;
-  /** Detaches from it; it keeps running. */
+  /** Detaches from the terminal, which keeps running. */
   close(): void;
 }
 
@@ -35,7 +35,7 @@ export class Terminal {
   readonly #client: Client;
   readonly #name: SandboxName & { terminal_id: string };
 
-  /** A terminal that exists, by its id. No call is made. */
+  /** References an existing terminal, by its id. No call is made. */
   constructor(client: Client, sandbox: SandboxName, id: string) {
     this.id = id;
     this.#client = client;
@@ -47,19 +47,19 @@ export class Terminal {
     return this.#client.call("terminal_get", this.#name, options);
   }
 
-  /** Yields its output from the first byte that is kept, without attaching. Lost connections are resumed. */
+  /** Yields the terminal's output from the oldest stored byte, without attaching. Lost connections are resumed. */
   watch(options: Pick<CallOptions, "signal"> = {}) {
     return this.#client.events("terminal_watch", this.#name, options);
   }
 
-  /** A short-lived token to attach with, for a program that has no key. */
+  /** A short-lived token for attaching, for a program without an API key. */
   token(options: CallOptions = {}): Promise<TerminalTicket> {
     return this.#client.call("terminal_token", this.#name, options);
   }
 
   /**
-   * Attaches to it, for typing; with `takeover` it replaces the attached client. Needs a WebSocket: Bun, or Node 22 or later, which takes
-   * certificates by NODE_EXTRA_CA_CERTS instead of `ca`.
+   * Attaches to the terminal, for typing; with `takeover` it replaces the attached client. Needs a WebSocket: Bun, or Node 22 or later,
+   * which accepts certificates by NODE_EXTRA_CA_CERTS instead of `ca`.
    */
   async attach({ takeover = false, ...options }: CallOptions & { takeover?: boolean } = {}): Promise<AttachedTerminal> {
     if (typeof WebSocket === "undefined")
@@ -92,7 +92,7 @@ export class Terminal {
     };
   }
 
-  /** Ends it and the processes in it. */
+  /** Ends the terminal and its processes. */
   end(options: CallOptions = {}): Promise<Result<"terminal_close">> {
     return this.#client.call("terminal_close", this.#name, options);
   }

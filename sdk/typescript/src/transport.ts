@@ -14,7 +14,7 @@ import { traceparentOf } from "./trace.ts";
 export type FileBody = string | Uint8Array | Blob | AsyncIterable<Uint8Array>;
 
 export interface Connection {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   url: string;
   /** A function is called before every attempt. */
   key: string | null | (() => Promise<string | null>);
@@ -32,26 +32,26 @@ export interface Connection {
 /** Retry policy. */
 export interface Retry {
   /**
-   * `any`: every transient failure. `interrupted`: a GET or POST after its connection broke; if the service is unreachable or refuses
-   * for now, a call fails immediately, as does a stream before its first position is known.
+   * `any`: every transient failure. `interrupted`: a GET or POST after its connection broke; if the service is unreachable or temporarily
+   * refuses, a call fails immediately, as does a stream before its first position is known.
    */
   after: "any" | "interrupted";
   /**
-   * Longest time for retries in ms, without a limit on their number. By default six attempts; but a client that has never had a response
-   * retries a connection that cannot be made for one second only.
+   * Longest time for retries in ms, without a limit on their number. By default six attempts; but a client that has never received a
+   * response retries failed connection attempts for one second only.
    */
   forMs?: number;
 }
 
 /** Options of every call. */
 export interface CallOptions {
-  /** Aborts the waiting. The service completes a call that it has started. */
+  /** Aborts the wait. The service completes a call that it has started. */
   signal?: AbortSignal;
-  /** Longest wait for the call with all its attempts, in ms; 10 minutes by default. Then TimeoutError is thrown. */
+  /** Longest wait for the call with all its attempts, in ms; 10 minutes by default. After it, TimeoutError is thrown. */
   waitMs?: number;
-  /** Alias of `waitMs`. With `exec` and `start` of a sandbox it is the time limit of the command instead. */
+  /** Alias of `waitMs`; with `exec` and `start` of a sandbox, the time limit of the command instead. */
   timeoutMs?: number;
-  /** Replaces the key that is generated for each POST: calls with the same key have one effect, even from several processes. */
+  /** Replaces the key that is generated for each POST: calls with the same key take effect once, even from several processes. */
   idempotencyKey?: string;
   /** Additional headers of the request. */
   headers?: Record<string, string>;
@@ -80,7 +80,7 @@ interface SentRequest {
   path: string;
   headers: Record<string, string>;
   body: FileBody | null;
-  /** Statuses that are as good an answer as a success. */
+  /** Statuses that are accepted like a success. */
   answers?: readonly number[];
 }
 
@@ -94,12 +94,12 @@ const TRIES = 6;
 const PAUSE_MS = { first: 250, most: 8000 } as const;
 /** Time for connection attempts of a client that has never had a response: its URL may be wrong. */
 const FIRST_CONTACT_MS = 1000;
-/** How long a connection may take. */
+/** Timeout for establishing a connection. */
 const CONNECT_MS = 15_000;
 /** Default of calls. */
 export const DEFAULT_TIMEOUT_MS = 600_000;
 const MAX_PROBLEM_BYTES = 256 * 1024;
-/** Of a proxy that may have passed the call on before. */
+/** Statuses of a proxy that may have forwarded the call before. */
 const GIVEN_UP = [502, 504];
 /** From a proxy before the service, or from the service without a problem: its own refusals state whether a retry can help. */
 const PASSING = [408, 429, 502, 503, 504];
@@ -129,7 +129,7 @@ export class Transport {
     this.#fresh = new Agent(options);
   }
 
-  /** Whether any response has arrived, by which the URL leads to a server. */
+  /** Whether any response has arrived, which shows that the URL leads to a server. */
   get hasAnswered(): boolean {
     return this.#hasAnswered;
   }
@@ -207,7 +207,7 @@ export class Transport {
     return typeof key === "function" ? await key() : key;
   }
 
-  /** Resolves with the beginning of an answer, whatever it is. */
+  /** Resolves with the head of a response, whatever its status. */
   #once(
     sent: SentRequest,
     { key, apiKey }: { key: string; apiKey: string | null },
@@ -296,7 +296,7 @@ async function failedBy(answer: RawResponse, url: string): Promise<Failed> {
 /** The source of an upload failed. */
 class SourceFault extends Error {}
 
-/** The tries of one call: whether there is another, and when. */
+/** The attempts of one call: whether and when to make another. */
 class Tries {
   readonly #retry: Retry;
   readonly #isRepeatable: boolean;
@@ -306,7 +306,7 @@ class Tries {
   #count = 0;
   #failedAt: number | null = null;
   #interruption: ConnectionError | null = null;
-  /** Whether a proxy gave one up, which it may have passed on before. */
+  /** Whether a proxy gave up an attempt that it may have forwarded before. */
   #wasPassedOn = false;
 
   constructor({ method, body }: SentRequest, retry: Retry) {
@@ -335,7 +335,7 @@ class Tries {
     return leftMs <= 0 ? null : Math.min(pause, leftMs);
   }
 
-  /** Whether no connection came about in any attempt, and the caller has set no time for that. */
+  /** Whether no attempt established a connection, and the caller has set no time limit for retries. */
   #hasNoContact(error: Error): boolean {
     return isNoConnection(error) && !this.mayBeDone && this.#retry.forMs === undefined;
   }
@@ -360,13 +360,13 @@ class Tries {
   }
 }
 
-/** No connection came about: the URL may be wrong, or the service is down. */
+/** No connection was established: the URL may be wrong, or the service is down. */
 export const isNoConnection = (error: unknown) =>
   error instanceof ConnectionError && (error.fault === "unreachable" || error.fault === "untrusted");
 
 const isNotFound = (error: Error) => error instanceof ProblemError && error.status === 404;
 
-/** The room is on its way to another host: it is there in a while, however long that takes. */
+/** The room is moving to another host; it will be reachable again, with no fixed time limit. */
 export const isMoving = (error: unknown) => error instanceof ProblemError && error.code === "room_moving";
 
 async function write(
@@ -398,7 +398,7 @@ const isStream = (body: FileBody | null) =>
 
 const isJson = ({ headers }: RawResponse) => headers["content-type"]?.startsWith("application/json") === true;
 
-/** All of an answer's body. Throws ConnectionError when it ends early, or is longer than it may be. */
+/** The whole body of a response. Throws ConnectionError if it ends early, or exceeds `most` bytes. */
 export async function bytesOf({ body }: RawResponse, most = Number.POSITIVE_INFINITY): Promise<Buffer> {
   const parts: Buffer[] = [];
   let left = most;
@@ -491,7 +491,7 @@ export function unreachable(url: string, cause: unknown): ConnectionError {
 }
 
 const noAddress = (host: string) => `the name ${host} does not resolve`;
-/** Reasons of the usual errors, as both SDKs give them. */
+/** Messages for common errors, the same in both SDKs. */
 const NO_CONNECTION: Record<string, (host: string) => string> = {
   ECONNREFUSED: () => "the connection is refused",
   ConnectionRefused: () => "the connection is refused",
@@ -509,12 +509,12 @@ function unconnected(url: string): ConnectionError {
 /** The longest delay that a timer supports. */
 const MAX_MS = 2 ** 31 - 1;
 
-/** Also after a time that is longer than any timer's: never, then. */
+/** Starts a timer; times beyond a timer's maximum (24 days) are reduced to it. */
 export function afterMs(ms: number, work: () => void): NodeJS.Timeout {
   return setTimeout(work, Math.min(Math.max(0, ms), MAX_MS));
 }
 
-/** Waits; rejects with the signal's reason. */
+/** Resolves after the delay; rejects with the signal's reason. */
 export function delay(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();

@@ -1,6 +1,6 @@
 /**
- * Files of a sandbox as one of its users sees them, reached by commands of that user: with its rights, and slower than `Files`. The image
- * needs a shell and GNU find.
+ * Files of a sandbox as one of its users sees them, accessed by commands of that user: with that user's permissions, and slower than
+ * `Files`. The image needs a shell and GNU find.
  */
 import type { Client } from "./client.ts";
 import { inTime } from "./deadline.ts";
@@ -27,7 +27,7 @@ const NOT_THERE = 44;
 const KINDS: Record<string, FileKind> = { f: "file", d: "directory", l: "symlink" };
 
 const ifThere = (command: string) => `[ -e "$1" ] || [ -L "$1" ] || exit ${NOT_THERE}; ${command}`;
-/** Of an entry its kind, size, time and name, ended by a zero: a name may have anything else. */
+/** Type, size, time and name of an entry, terminated by a zero: a name may contain any other byte. */
 const SHOWN = "-printf '%y %s %T@ %f\\0'";
 const SCRIPTS = {
   read: ifThere(`dd if="$1" bs=${PART_BYTES} skip="$2" count=1 iflag=fullblock status=none`),
@@ -75,7 +75,7 @@ export class UserFiles {
     return bytes === null ? null : new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   }
 
-  /** Writes a file in place, and makes the directories above it. */
+  /** Writes a file in place, and creates its parent directories. */
   async write(path: string, data: FileBody, options: FileOptions = {}): Promise<void> {
     const written = await inTime(options, LATE, async (each) => {
       const command = commandOf(SCRIPTS.write, path);

@@ -1,4 +1,4 @@
-/** The small set of tools: one sandbox that is there when it is needed, for models with little context. */
+/** The small set of tools: one sandbox, created on demand, for models with little context. */
 import { type TSchema, Type } from "@sinclair/typebox";
 import { fields, oneOf } from "../contract.ts";
 import { fsList, fsRead, fsWrite } from "../drive.ts";

@@ -20,7 +20,7 @@ export interface Tool {
   operation: Operation;
   description: string;
   input: TObject;
-  /** Arguments that are accepted and not listed. */
+  /** Arguments that are accepted but not listed. */
   hidden?: readonly string[];
   /** Schema of `result` when the call succeeded. */
   result: TSchema;
@@ -37,11 +37,11 @@ interface ToolDraft {
   /** What to call after it. */
   next: string;
   example: Record<string, unknown>;
-  /** Arguments of the operation that the tool does not have. */
+  /** Arguments of the operation that the tool lacks. */
   without?: readonly string[];
-  /** Arguments that are accepted and not listed. */
+  /** Arguments that are accepted but not listed. */
   hidden?: readonly string[];
-  /** Arguments that the operation does not have, or has in another way. */
+  /** Arguments that the operation lacks, or has in another form. */
   also?: Record<string, TSchema>;
   result?: TSchema;
   hints: ToolHints;
@@ -94,10 +94,10 @@ export function continued(output: TObject) {
   return fields({ ...output.properties, next: Type.Optional(nextCall) });
 }
 
-/** Arguments that are accepted and that no list shows: twins for clients without objects, and those of no use to a model. */
+/** Whether an argument is accepted but not listed: `_json` variants for clients without objects, and arguments of no use to a model. */
 const isHidden = (name: string) => name.endsWith("_json") || ["idempotency_key", "guest_cid"].includes(name);
 
-/** The input schema in a list of tools. It admits other names, since hidden arguments and synonyms are accepted too. */
+/** The input schema in a list of tools. It permits other names, since hidden arguments and synonyms are accepted too. */
 export function listedInput({ input, hidden = [] }: Pick<Tool, "input" | "hidden">): Record<string, unknown> {
   const shown = Object.entries(input.properties).filter(([name]) => !isHidden(name) && !hidden.includes(name));
   const properties = Object.fromEntries(shown.map(([name, schema]) => [name, shortened(schema)]));
@@ -105,7 +105,7 @@ export function listedInput({ input, hidden = [] }: Pick<Tool, "input" | "hidden
   return { type: "object", properties, ...(required.length > 0 ? { required } : {}) };
 }
 
-/** The names that a list shows. */
+/** The listed argument names. */
 export const argumentNames = (tool: Pick<Tool, "input" | "hidden">): string[] =>
   Object.keys(listedInput(tool).properties as object);
 
@@ -121,7 +121,7 @@ const RULES = [
   "contentEncoding",
 ];
 
-/** Without the rules that a refusal names anyway, and without long lists of words. */
+/** Removes rules that a refusal names anyway, and long lists of words. */
 function shortened(schema: object): unknown {
   const short = (key: string, value: unknown): unknown => {
     if (RULES.includes(key) && typeof value !== "object") return undefined;

@@ -16,7 +16,7 @@ const { LOOKS, ADDS, REPEATS, REMOVES } = HINTS;
 /** A tool answers within this time; longer work is continued by another call. */
 export const MAX_TOOL_WAIT_MS = 45_000;
 export const DEFAULT_INBOX_WAIT_MS = 30_000;
-/** Records that an audit tool shows if the call names no limit. */
+/** Default number of records that an audit tool shows. */
 export const SHOWN_RECORDS = 20;
 
 /** In a guest it is the sandbox's own agent; over MCP the model specifies it. */
@@ -333,7 +333,7 @@ const list: readonly Tool[] = [
 
 export const TOOLS: ReadonlyMap<string, Tool> = new Map(list.map((each) => [each.name, each]));
 
-/** The rules that a client keeps, in every server's instructions. */
+/** The rules for clients, in every server's instructions. */
 export const INSTRUCTIONS = `roomd runs isolated sandboxes (virtual machines) for groups of agents. A room is the container of one run: create it first, then one sandbox for each agent in it; all share the room's drive at /mnt/drive, exchange messages, and meet at barriers.
 
 1. Before any change, check health and usage: the service must be ready; check quotas before creating many rooms or sandboxes. If you skip this, the service does it and adds the results as preflight to the first call's answer.

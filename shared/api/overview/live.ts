@@ -1,4 +1,4 @@
-/** The interface of live data: the state of a room as it changes, and one connection that carries all streams of a page. */
+/** The interface of live data: a room's current state, streamed, and one connection that carries all streams of a page. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, named, oneOf, operation, record, timestamp } from "../contract.ts";
 import { roomPath } from "../rooms.ts";
@@ -67,15 +67,15 @@ export const roomNow = operation({
   example: { query: { follow: "false" } },
 });
 
-/** Most concurrent streams of one connection. */
+/** Maximum concurrent streams of one connection. */
 export const MAX_LIVE_STREAMS = 32;
-/** Most bytes of a frame from the client. */
+/** Maximum bytes of a frame from the client. */
 export const MAX_LIVE_FRAME_BYTES = 8 * 1024;
 
 /** Unconfirmed bytes of a stream, above which the stream waits for the client. */
 export const MAX_UNREAD_BYTES = 1024 * 1024;
 
-/** Operations with streams that a connection carries. */
+/** Streaming operations that a connection can carry. */
 export const LIVE_OPERATIONS = [
   "room_now",
   "room_events",

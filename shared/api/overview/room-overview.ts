@@ -3,7 +3,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, page, record, timestamp } from "../contract.ts";
 import { anyWarnings, labels, ROOM_STATES, roomHost, roomId, roomQuery } from "../rooms.ts";
 
-/** Older days of a room are not added up. */
+/** Older days of a room are not included in the sum. */
 export const MAX_COST_DAYS = 366;
 
 const cost = fields({

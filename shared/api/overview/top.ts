@@ -6,7 +6,7 @@ import { agentId, SANDBOX_STATES } from "../sandboxes.ts";
 
 /** Sandboxes that have not failed come first. */
 export const MAX_TOP = 1000;
-/** Owners of the event loop's time. */
+/** Maximum number of listed owners of event loop time. */
 export const MAX_LOOP_OWNERS = 20;
 
 const guests = "Null while it has no virtual machine.";

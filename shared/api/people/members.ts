@@ -4,13 +4,13 @@ import { fields, NONE, nullable, oneOf, operation, record, timestamp } from "../
 import { endedMade } from "../made.ts";
 import { orgPath } from "../orgs.ts";
 
-/** From all to little: everything; all but billing and the end of the organization; own keys, and reading; reading. */
+/** In descending order of rights: everything; all but billing and ending the organization; own keys, and reading; reading. */
 export const ROLES = ["owner", "admin", "member", "viewer"] as const;
 export type Role = (typeof ROLES)[number];
 /** Of one organization. */
 export const MAX_MEMBERS = 1000;
 export const MAX_INVITATIONS = 1000;
-/** How long an invitation may be used. */
+/** Validity of an invitation. */
 export const INVITATION_SECONDS = 72 * 3600;
 
 /** Length and pattern of an e-mail address, for code that validates it separately. */

@@ -6,14 +6,14 @@ export const MAX_COPIED = 64 * 1024;
 
 export interface Copied {
   text: string;
-  /** How many characters were left out at its end. */
+  /** Number of characters truncated from the end of the text. */
   left: number;
 }
 
 /** Characters that would act when pasted, such as an escape sequence in a terminal, are replaced by visible signs. */
 export function copiedOf(given: string): Copied {
   const isWhole = given.length <= MAX_COPIED;
-  // Not within a character of two halves.
+  // Does not split a surrogate pair.
   const end = isWhole || !isHighHalf(given.charCodeAt(MAX_COPIED - 1)) ? MAX_COPIED : MAX_COPIED - 1;
   const kept = given.slice(0, end);
   return { text: visible(kept.replaceAll("\r\n", "\n")), left: given.length - kept.length };

@@ -18,7 +18,7 @@ interface Driving {
   seen: ViewState;
   /** Null while the screen is not live. */
   seat(): Seat | null;
-  /** As large as a screen would be that is drawn pixel by pixel. */
+  /** Size of the area in which the screen can be drawn at one screen pixel per page pixel. */
   room(): Size;
   leave(): void;
   /** Text that the user is writing for its clipboard. */
@@ -104,7 +104,7 @@ function IntoClipboard({ seat, text }: Pick<Driving, "seat" | "text">) {
   );
 }
 
-/** It gets into the person's own clipboard by a click alone. */
+/** The browser writes to the user's own clipboard only on a click. */
 function FromClipboard({ copied }: { copied: Copied | null }) {
   const field = useRef<HTMLTextAreaElement>(null);
   if (!copied) {

@@ -24,7 +24,7 @@ export function Live({ path, room, agent }: { path: string; room: string; agent:
   const field = useRef<HTMLInputElement>(null);
   const seat = useRef<Seat | null>(null);
   const seen = useSignal<ViewState>(UNSEEN);
-  /** By which one drives; null while one only looks. */
+  /** Ticket with which the user drives; null while the user only views. */
   const drivesBy = useSignal<string | null>(null);
   const ticket = useSignal("");
   const why = useSignal<string | null>(null);
@@ -73,7 +73,7 @@ export function Live({ path, room, agent }: { path: string; room: string; agent:
     drivesBy.value = null;
   }, [over]);
   const [look, word] = WORDS[state];
-  /** There is no picture of it either. */
+  /** A refused connection has no picture either. */
   const isRefused = over !== null && typeof over !== "string";
   return (
     <>
@@ -118,7 +118,7 @@ export function Live({ path, room, agent }: { path: string; room: string; agent:
   );
 }
 
-/** As high as the box may become. */
+/** Maximum size of the box: its width, and its CSS maximum height. */
 function roomOf(box: HTMLElement | null): Size {
   return { width: box?.clientWidth ?? 0, height: box ? Number.parseFloat(getComputedStyle(box).maxHeight) : 0 };
 }

@@ -13,7 +13,7 @@ declare module "@novnc/novnc" {
     close(): void;
   }
   export default class RFB extends EventTarget {
-    /** Draws into `target`, as large as that is. The socket may still be opening. */
+    /** Draws into `target`, at the size of that element. The socket may still be opening. */
     constructor(target: HTMLElement, channel: WebSocket | RawChannel, options?: { shared?: boolean });
     viewOnly: boolean;
     scaleViewport: boolean;

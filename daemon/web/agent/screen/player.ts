@@ -140,7 +140,7 @@ class Channel {
 
   close(): void {
     this.readyState = "closed";
-    // Later, as a WebSocket does: noVNC waits for it from then on.
+    // Asynchronously, as a WebSocket does: noVNC waits for the event after this call.
     queueMicrotask(() => this.onclose?.({ code: 1000, reason: "" }));
   }
 }

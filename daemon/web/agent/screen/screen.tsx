@@ -8,7 +8,7 @@ import { isThere, sandboxPath, type TabProps } from "../tab.ts";
 import { Live } from "./live.tsx";
 import { Recordings } from "./recordings.tsx";
 
-/** The template that has a screen. */
+/** The bundled template with a screen. */
 const TEMPLATE = "desktop";
 /** Bundled templates without a screen; for other templates only the service can tell. */
 const WITHOUT = ["default", "docker", "browser"];

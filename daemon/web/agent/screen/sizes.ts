@@ -14,10 +14,10 @@ export const BOUNDS = {
 } satisfies typeof SCREEN_SIZE;
 /** noVNC drops a request that comes sooner after the previous one, or before its reply. */
 const BETWEEN_MS = 150;
-/** A screen that has not answered by then may have refused. */
+/** After this time without a response, the screen may have refused the size. */
 const ANSWER_MS = 5000;
 
-/** The nearest size that a screen may be made. */
+/** The nearest size that a screen accepts. */
 export function withinBounds({ width, height }: Size): Size {
   const { least, most } = BOUNDS;
   const nearest = (side: number, low: number, high: number) => Math.floor(Math.min(Math.max(side, low), high));
@@ -31,7 +31,7 @@ export function resizer(screen: RFB, place: HTMLElement, left: AbortSignal) {
   let isAsking = false;
   let answered = () => {};
   return {
-    /** It is so large from here on. */
+    /** Reports the screen's new size. */
     became({ width, height }: Size): void {
       now = `${width}x${height}`;
       answered();

@@ -19,7 +19,7 @@ export interface ViewState {
   drives: boolean;
   width: number;
   height: number;
-  /** By a program there, last; null while nothing was, or while one only looks. */
+  /** Last text that a program of the guest copied; null if there is none, or while the user only views. */
   copied: Copied | null;
   /** Why nothing more comes. */
   over: Problem | string | null;
@@ -30,7 +30,7 @@ export const UNSEEN: ViewState = { state: "connecting", drives: false, width: 0,
 /** Actions of a user at a screen, besides keys and pointer. */
 export interface Seat {
   focus(): void;
-  /** Into the clipboard of the screen. */
+  /** Pastes into the screen's clipboard. */
   paste(text: string): void;
   /** Requests another size, within bounds. */
   resize(size: Size): void;
@@ -57,7 +57,7 @@ const WHY: Partial<Record<Code, string>> = {
   4003: "The sandbox is no longer running.",
 };
 
-/** Draws into `box` until `left`. With a ticket that drives, keys and pointer get through until it is no longer good. */
+/** Draws into `box` until `left`. With a ticket that permits driving, keys and pointer are forwarded until the ticket becomes invalid. */
 export async function view(
   { path, ticket }: { path: string; ticket: string | null },
   box: HTMLElement,
@@ -104,7 +104,7 @@ export async function view(
   async function once(): Promise<Code | typeof TOO_LARGE | null> {
     const asked = new URL(`${path}/ws`, location.href);
     asked.protocol = location.protocol === "https:" ? "wss:" : "ws:";
-    // In no URL: that may end up in logs.
+    // The ticket is not in the URL: URLs may be logged.
     const socket = new WebSocket(asked, ["binary", ...(ticket === null ? [] : [PREFIX + ticket])]);
     // A separate element: the previous one may still be closing.
     const place = box.appendChild(document.createElement("div"));

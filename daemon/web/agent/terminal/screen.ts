@@ -15,7 +15,7 @@ const SCROLLBACK_LINES = 5000;
 const SHARE_OF_WINDOW = 0.6;
 const MIN_ROWS = 5;
 const MIN_COLS = 20;
-/** Dark in both looks of the page: programs choose their colours for that. */
+/** Dark in both themes of the page: programs choose their colours for a dark background. */
 const THEME = { background: "#131416", foreground: "#e9e7e3", cursor: "#8fa8ff", selectionBackground: "#3c4a7a" };
 
 export class Screen {
@@ -40,7 +40,7 @@ export class Screen {
     this.#terminal.open(place);
   }
 
-  /** Resolves when it is drawn, so that not more comes than can be. */
+  /** Resolves once the bytes are drawn, so that output does not arrive faster than it can be drawn. */
   write(bytes: Uint8Array): Promise<void> {
     return new Promise((resolve) => this.#terminal.write(bytes, resolve));
   }
@@ -49,7 +49,7 @@ export class Screen {
     this.#terminal.resize(cols, rows);
   }
 
-  /** The size at which it would fill the width of its place, and the usual part of the window's height. */
+  /** The size at which the terminal fills its container's width, and the usual part of the window's height. */
   sizeHere(): { rows: number; cols: number } | null {
     const proposed = this.#fit.proposeDimensions();
     const height = this.#terminal.element?.clientHeight;
@@ -58,7 +58,7 @@ export class Screen {
     return { rows: Math.max(MIN_ROWS, rows), cols: Math.max(MIN_COLS, proposed.cols) };
   }
 
-  /** After output that is missing nothing that was drawn holds. */
+  /** After missing output, the drawn contents are invalid. */
   reset(): void {
     this.#terminal.reset();
   }

@@ -17,7 +17,7 @@ const WORDS: Record<Following, readonly [look: "busy" | "live" | "wait" | "quiet
   over: ["quiet", "ended"],
 };
 
-/** `reason`: of the terminal's end, as its record has it. */
+/** `reason`: of the terminal's end, from its record. */
 export function TerminalView({ place, reason }: { place: TerminalPlace; reason: string | null }) {
   const box = useRef<HTMLElement | null>(null);
   const shown = useSignal<Watched>(UNSEEN);

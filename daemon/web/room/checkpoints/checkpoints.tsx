@@ -13,7 +13,7 @@ import type { TabProps } from "../tab.ts";
 /** A room has fewer checkpoints; of forks, the newest are shown. */
 const ALL = 1000;
 const CHANGES = /^(?:checkpoint\.(?:created|deleted|expired)|room\.forked)$/;
-/** Agents that are named; the others are counted. */
+/** Number of agents listed by name; the rest is a count. */
 const NAMED = 6;
 /** A name has 128 characters. */
 const NAME_START = 120;
@@ -77,7 +77,7 @@ export default function Checkpoints({ room }: TabProps) {
 
 interface TableProps {
   items: readonly CheckpointRecord[];
-  /** By checkpoint: the rooms that were made of it. */
+  /** By checkpoint: the rooms that were forked from it. */
   forks: ReadonlyMap<string, readonly string[]>;
   chosen: string | null;
 }

@@ -14,7 +14,7 @@ import type { TabProps } from "../tab.ts";
 import { Preview } from "./preview.tsx";
 import { writerOf, writesByPath } from "./writer.ts";
 
-/** More are not read in a list. */
+/** Maximum number of listed entries; more would not be readable. */
 const MOST = 1000;
 
 const KINDS = { directory: "directory", symlink: "link", other: "special", file: "file" } as const;

@@ -11,7 +11,7 @@ import { MessageCache } from "./kept.ts";
 const PACE = { firstMs: 1000, steadyMs: 1000 };
 
 export interface Messages {
-  /** In the order of the room. */
+  /** In the room's message order. */
   all: Signal<readonly MessageRecord[]>;
   hasOlder: Signal<boolean>;
   /** Whether the current messages are loaded. */

@@ -11,7 +11,7 @@ const MAX_MESSAGES = 20_000;
 const MAX_BYTES = 32 * 1024 * 1024;
 
 export class MessageCache {
-  /** In the order of the room. */
+  /** In the room's message order. */
   readonly all = signal<readonly MessageRecord[]>([]);
   readonly hasOlder = signal(false);
   readonly #path: string;
@@ -19,7 +19,7 @@ export class MessageCache {
   /** All after it are here. */
   #first = 0;
   #last = 0;
-  /** Some have gone from the page already. */
+  /** Whether messages were already dropped from the page. */
   #isFull = false;
 
   /** `path`: that of the room. */
@@ -83,7 +83,7 @@ export class MessageCache {
       const page = await get<typeof agentWait>(path, { after: 0, limit: MAX_AT_ONCE }, over);
       this.#first = 0;
       this.hasOlder.value = false;
-      // Before this place nothing is read but from the beginning.
+      // Reading from a position before `last_seq` fails, except from 0, so the next read starts there.
       return { ...page, next_after: Math.max(page.next_after, Number(error.problem.details.last_seq ?? 0)) };
     }
   }

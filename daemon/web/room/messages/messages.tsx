@@ -11,7 +11,7 @@ import { Message } from "./message.tsx";
 import { lineOf, type Thread, threadsOf, whomOf } from "./threads.ts";
 
 const KINDS = ["", "event", "request", "response"] as const;
-/** More are not read in a list. */
+/** Maximum number of listed threads; more would not be readable. */
 const MAX_THREADS = 300;
 
 export default function Messages({ room }: TabProps) {

@@ -4,7 +4,7 @@ import type { MessageRecord } from "../../../../shared/api/fabric.ts";
 export interface Thread {
   /** Its first known message. */
   first: MessageRecord;
-  /** All of it, in the order of the room. */
+  /** All messages of the thread, in the room's order. */
   messages: MessageRecord[];
   /** A request without a reply. */
   isOpen: boolean;

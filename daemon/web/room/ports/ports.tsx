@@ -153,7 +153,7 @@ function useMoves(ports: PortTraffic | undefined): boolean {
   return known.current.moves;
 }
 
-/** The part of the path that is the port's label. */
+/** Extracts the port's label from the path. */
 const labelOf = (pathUrl: string): string | undefined => /\/p\/([^/]+)\//.exec(pathUrl)?.[1];
 
 /** Once: later updates do not scroll the user back. */

@@ -15,14 +15,14 @@ import { auditOf } from "../load.ts";
 import { goesOn, Items, MAX_ITEMS } from "./items.ts";
 
 const PAGE = 1000;
-/** However many events come, so often is drawn. */
+/** Interval of redraws, independent of the number of events. */
 const DRAW_MS = 250;
 
 export interface TimelineData {
   items: Items;
   /** Changes when they do. */
   version: Signal<number>;
-  /** How many have come by the stream. */
+  /** Number of items that arrived by the stream. */
   came: Signal<number>;
   isLoaded: Signal<boolean>;
   /** Whether there are older items that are not loaded. */

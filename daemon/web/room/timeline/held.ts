@@ -1,7 +1,7 @@
 /** Items of a list while the user reads further down: those that were already there, so that nothing moves. */
 import type { TimelineItem } from "../../../../shared/timeline/item.ts";
 
-/** Those up to the moment, which come first: items are in the order of when they began. */
+/** Items that began up to the moment: a prefix, since items are ordered by their begin. */
 export function upTo(items: readonly TimelineItem[], at: string | null): readonly TimelineItem[] {
   if (at === null) return items;
   let end = items.length;

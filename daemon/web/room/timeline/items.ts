@@ -11,15 +11,15 @@ export interface LaidItem extends Lying {
 }
 
 export interface LaneItems {
-  /** The agent's name, or that of a lane that is no agent's. */
+  /** The agent's name, or the name of a lane for other items. */
   name: string;
   isAgent: boolean;
   items: LaidItem[];
-  /** The latest end of those up to each. */
+  /** For each item, the latest end among it and its predecessors. */
   reach: number[];
 }
 
-/** In the order in which they are shown beneath the agents. */
+/** In display order, below the agents. */
 const OTHER_LANES = ["egress", "ports", "room"] as const;
 const LANE_NAMES = { egress: "network", ports: "ports", room: "room" } as const;
 
@@ -28,7 +28,7 @@ export interface Chosen {
   type: string;
 }
 
-/** Items by when they began, each once. */
+/** Items ordered by their begin, without duplicates. */
 export class Items {
   /** Agents with at least one item so far. */
   readonly agents = new Set<string>();
@@ -67,7 +67,7 @@ export class Items {
     this.#lanes = null;
   }
 
-  /** Returns how many were not known. */
+  /** Returns the number of new items. */
   add(more: readonly TimelineItem[]): number {
     const fresh = more.filter(({ seq }) => seq === null || !this.#known.has(seq));
     if (fresh.length === 0) return 0;
@@ -143,7 +143,7 @@ interface PlacedItem extends TimelineItem {
 }
 
 export function layable(item: PlacedItem): LaidItem {
-  // A copy has that of its original.
+  // A copied item still carries its original's layout.
   if (item.laid?.item !== item) item.laid = lay(item);
   return item.laid;
 }
@@ -155,7 +155,7 @@ function lay(item: TimelineItem): LaidItem {
   return { from, to: item.kind === "mark" ? from : end, look: looks(item), item };
 }
 
-/** Those of an agent, of a type, or both, as they are drawn. */
+/** The items of an agent, of a type, or of both, as they are drawn. */
 export function chosenOf(items: Items, { agent, type }: Chosen): Pick<Items, "paired" | "laid" | "lanes"> {
   if (!agent && !type) return { paired: items.paired, laid: items.laid, lanes: items.lanes };
   const paired = items.paired.filter((item) => (!agent || item.agent_id === agent) && (!type || item.type === type));

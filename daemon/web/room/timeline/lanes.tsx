@@ -8,7 +8,7 @@ import type { LaidItem, LaneItems } from "./items.ts";
 import { firstReaching, layLane, type Placed, ticksOf, type Window } from "./layout.ts";
 import type { Scale } from "./scale.ts";
 
-/** Pixels of a row, and around the rows. */
+/** Height of a row, and the margin around the rows, in pixels. */
 const ROW = 24;
 const EDGE = 8;
 const TICK_PIXELS = 90;

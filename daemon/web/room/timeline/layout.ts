@@ -34,7 +34,7 @@ export interface Window {
 const MAX_ROWS = 3;
 /** Narrower items are drawn with this width. */
 const LEAST_WIDTH = 3;
-/** Marks that are nearer to each other are one. */
+/** Marks closer than this are merged. */
 const MARK_WIDTH = 10;
 
 /**
@@ -92,7 +92,7 @@ function isShort({ left, width, count }: Placed<Lying>, at: number): boolean {
   return at - (left + width) < 1 && (width <= LEAST_WIDTH * 2 || count > 1);
 }
 
-/** The first of the items, in the order of `from`, that may reach a moment: `reach[n]` is the latest end of those up to n. */
+/** Index of the first item, in the order of `from`, that may reach a moment: `reach[n]` is the latest end among items 0 to n. */
 export function firstReaching(reach: readonly number[], moment: number): number {
   let [low, high] = [0, reach.length];
   while (low < high) {

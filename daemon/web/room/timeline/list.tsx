@@ -11,10 +11,10 @@ import { upTo } from "./held.ts";
 import { MAX_ITEMS } from "./items.ts";
 
 interface ListProps {
-  /** In the order of when they began. */
+  /** Ordered by their begin. */
   items: readonly TimelineItem[];
   room: RoomRecord;
-  /** Changes when older ones have come, too. */
+  /** Changes with each update, also when older items are loaded. */
   version: number;
   hasOlder: boolean;
   loadOlder(): void;
@@ -22,12 +22,12 @@ interface ListProps {
 
 export function List({ items, room, version, hasOlder, loadOlder }: ListProps) {
   const place = useRef<HTMLElement>(null);
-  /** When the newest began that one has seen, while one reads further down. */
+  /** Begin of the newest item that the user has seen, while the user has scrolled down. */
   const heldAt = useSignal<string | null>(null);
   const held = upTo(items, heldAt.value);
   const rows = useMemo(() => held.toReversed(), [held]);
   const fresh = items.length - held.length;
-  // Of a page that has come perhaps nothing is of the kind that is shown.
+  // A loaded page may contain no item of the displayed kind.
   useEffect(() => {
     const { current: box } = place;
     if (!box || !hasOlder) return;

@@ -8,7 +8,7 @@ export interface Scale {
   place(moment: number): number;
   /** The moment of a place. */
   moment(place: number): number;
-  /** Gaps that are folded, as moments. */
+  /** Gaps that are folded, as start and end times. */
   folds: readonly Gap[];
 }
 

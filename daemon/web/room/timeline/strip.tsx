@@ -10,10 +10,10 @@ const HEIGHT = 26;
 interface StripProps {
   items: readonly Lying[];
   scale: Scale;
-  /** Places on the axis: of all that is known, and of the window. */
+  /** Positions on the axis: of all loaded time, and of the window. */
   whole: { from: number; to: number };
   window: { from: number; to: number };
-  /** The place that is to be the window's right edge; null: now. */
+  /** Moves the window's right edge to a position; null: now. */
   move(to: number | null): void;
 }
 

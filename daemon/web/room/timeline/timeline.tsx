@@ -22,7 +22,7 @@ import { lookAt, type View, viewOf } from "./view.ts";
 
 addStyle(timelineStyle);
 
-/** At most so often the edge goes along with time. */
+/** Interval at which the right edge advances with time. */
 const TICK_MS = 250;
 /** Share of the window, so that neither the newest nor the oldest events are at the very edge. */
 const AHEAD = 0.02;
@@ -36,7 +36,7 @@ export default function Timeline({ room }: TabProps) {
   const { paired: items, laid, lanes } = drawn;
   const agents = useMemo(() => [...data.items.agents].sort(), [version]);
   const { box, width } = useWidth(data.isLoaded.value && !view.isList);
-  // After the end of a room nothing comes.
+  // The time axis stops at the end of the room.
   const now = Math.min(useNow(view, items, width), Date.parse(endOf(room) ?? "") || Number.POSITIVE_INFINITY);
   const { scale, whole, window } = useMemo(
     () => partOf(view, laid, now, width),

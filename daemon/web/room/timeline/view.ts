@@ -14,10 +14,10 @@ export const SPANS: readonly (readonly [name: string, label: string, ms: number]
   ["all", "all", Number.POSITIVE_INFINITY],
 ];
 const USUAL = "15m";
-/** Browsers refuse an address that is written with every step of a drag. */
+/** The URL is written only after the drag has rested: browsers refuse one write for every step. */
 const REST_MS = 200;
 
-/** The right edge while it is moved: the address has it once it rests. */
+/** The right edge during a drag; written to the URL once it rests. */
 const moved = signal<{ path: string; at: number | null } | null>(null);
 let timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -25,7 +25,7 @@ export interface View {
   span: string;
   /** How much is seen. */
   ms: number;
-  /** The moment at the right edge; null: now, and it goes along. */
+  /** Time at the right edge; null: now, and the edge advances with time. */
   at: number | null;
   isFolded: boolean;
   isList: boolean;
@@ -33,7 +33,7 @@ export interface View {
   type: string;
 }
 
-/** As the address has it, or is about to. */
+/** The view of the URL, or the one about to be written to it. */
 export function viewOf(): View {
   const { path, query } = place.value;
   const [span, , ms] = SPANS.find(([name]) => name === query.get("span")) ??

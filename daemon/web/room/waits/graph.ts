@@ -25,7 +25,7 @@ export interface Picture {
   height: number;
 }
 
-/** Of a column and a line, and around. */
+/** Width of a column, height of a line, and the margin around them. */
 const COLUMN = 190;
 const LINE = 54;
 const EDGE = 40;
@@ -114,7 +114,7 @@ function layers(names: readonly string[], waits: readonly Wait[], placed: Map<st
   }
 }
 
-/** From edge to edge, a little bent, so that two that lead to and fro are seen as two. */
+/** A slightly curved line from edge to edge, so that two opposite arrows are distinguishable. */
 export function lineOf({ from, to }: Arrow): string {
   const [dx, dy] = [to.x - from.x, to.y - from.y];
   const length = Math.hypot(dx, dy) || 1;

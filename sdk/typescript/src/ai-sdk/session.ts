@@ -1,6 +1,6 @@
 /**
- * Types of the AI SDK's experimental sandbox session, as version 7 declares them. They are declared here because versions 5 and 6 have
- * none of them, and a project with one of these is to compile too.
+ * Types of the AI SDK's experimental sandbox session, as version 7 declares them. They are declared here because versions 5 and 6 lack
+ * them, and projects with these versions must compile too.
  */
 
 /** Options of a command. */

@@ -5,11 +5,11 @@ import type { Sandbox } from "../sandbox.ts";
 
 /** Marks an object made by jsonSchema() for the AI SDK. */
 const SCHEMA = Symbol.for("vercel.ai.schema");
-/** Of one answer, which is read by a model: its beginning and its end. */
+/** Limits of one answer, which a model reads: its first and last characters are kept. */
 const HEAD_CHARACTERS = 4096;
 const TAIL_CHARACTERS = 12_288;
 
-/** A tool as generateText() and streamText() take it. */
+/** A tool as generateText() and streamText() accept it. */
 export interface SandboxTool<Input> {
   description: string;
   /** A schema of the AI SDK. */
@@ -17,7 +17,7 @@ export interface SandboxTool<Input> {
   execute: (input: Input, options: { abortSignal?: AbortSignal }) => Promise<string>;
 }
 
-/** A type and no interface: only so is it a set of tools of any name. */
+/** A type, not an interface: only a type is assignable to a set of tools with arbitrary names. */
 export type SandboxTools = {
   run: SandboxTool<{ command: string }>;
   read_file: SandboxTool<{ path: string }>;

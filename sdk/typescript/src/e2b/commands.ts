@@ -1,11 +1,11 @@
-/** Commands of a sandbox by E2B's interface. A process is named by its pid in the guest. */
+/** Commands of a sandbox by E2B's interface. Processes are identified by their pid in the guest. */
 import type { Client } from "../client.ts";
 import type { Execution } from "../execution.ts";
 import { exitCodeOf } from "../exit-code.ts";
 import type { Sandbox as NativeSandbox } from "../sandbox.ts";
 import { CommandExitError, NotFoundError, TimeoutError, translating, unlessMissing } from "./errors.ts";
 
-/** Options of a command. `timeoutMs` ends it, after 60 s by default; 0 is no limit. */
+/** Options of a command. `timeoutMs` is its time limit, 60 s by default; 0: unlimited. */
 export interface CommandStartOpts {
   background?: boolean;
   cwd?: string;
@@ -25,9 +25,9 @@ export type CommandConnectOpts = Pick<CommandStartOpts, "onStdout" | "onStderr" 
 
 /** How a command ended. */
 export interface CommandResult {
-  /** Exit code; 128 and the number of the signal if a signal ended it. */
+  /** Exit code; 128 plus the number of the signal if a signal ended the command. */
   exitCode: number;
-  /** Never set; E2B has the reason of a failed start here. */
+  /** Never set; in E2B, the reason of a failed start. */
   error?: string;
   /** Standard output. */
   stdout: string;
@@ -50,7 +50,7 @@ export interface ProcessInfo {
 }
 
 const DEFAULT_TIMEOUT_MS = 60_000;
-/** Directory of commands and relative paths, as E2B's templates have it. */
+/** Directory of commands and relative paths, as in E2B's templates. */
 export const HOME = "/home/user";
 
 /** A command that was started in the background. */
@@ -64,12 +64,12 @@ export class CommandHandle {
   #stderr = "";
   #exitCode: number | undefined;
 
-  /** Follows a command from its first output that is kept. */
+  /** Follows a command from the oldest stored output. */
   constructor(pid: number, execution: Execution, { onStdout, onStderr }: CommandConnectOpts = {}) {
     this.pid = pid;
     this.#execution = execution;
     this.#result = this.#follow(onStdout, onStderr);
-    // Observed by `wait`, if at all.
+    // Rejections are handled by `wait`, if it is called.
     this.#result.catch(() => {});
   }
 
@@ -88,17 +88,17 @@ export class CommandHandle {
     return this.#exitCode;
   }
 
-  /** Throws CommandExitError if it exits with another code than 0, TimeoutError if its time limit ended it. */
+  /** Throws CommandExitError if the command exits with a code other than 0, TimeoutError if its time limit ended it. */
   wait(): Promise<CommandResult> {
     return this.#result;
   }
 
-  /** Stops following it; it keeps running. */
+  /** Stops following the command, which keeps running. */
   async disconnect(): Promise<void> {
     this.#disconnect.abort(new Error("The command was disconnected."));
   }
 
-  /** Ends it and its child processes. */
+  /** Ends the command and its child processes. */
   kill(): Promise<boolean> {
     return unlessMissing(() => this.#execution.kill());
   }
@@ -173,13 +173,13 @@ export class Commands {
     return translating(async () => (await this.#running()).map(({ info }) => info));
   }
 
-  /** False if no such command runs. */
+  /** Ends a command; false if no such command runs. */
   async kill(pid: number): Promise<boolean> {
     const execution = await translating(() => this.#find(pid));
     return execution !== null && unlessMissing(() => execution.kill());
   }
 
-  /** Follows a command that runs, from its first kept output on. */
+  /** Follows a running command from the oldest stored output. */
   async connect(pid: number, opts: CommandConnectOpts = {}): Promise<CommandHandle> {
     return new CommandHandle(pid, await this.#known(pid), opts);
   }

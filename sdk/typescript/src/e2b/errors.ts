@@ -1,4 +1,4 @@
-/** Errors by E2B's names, and the translation of the service's. */
+/** Errors with E2B's names, and their translation from the SDK's errors. */
 import {
   AuthenticationError as NativeAuthenticationError,
   TimeoutError as NativeTimeoutError,
@@ -51,7 +51,7 @@ export class RateLimitError extends SandboxError {
   override name = "RateLimitError";
 }
 
-/** A command exited with another code than 0. */
+/** A command exited with a code other than 0. */
 export class CommandExitError extends SandboxError {
   override name = "CommandExitError";
   /** Exit code of the command. */
@@ -81,7 +81,7 @@ const BY_CODE: Record<string, new (message: string, options: ErrorOptions) => Er
   drive_full: NotEnoughSpaceError,
 };
 
-/** The error that E2B's SDK would throw; errors that are not the SDK's stay as they are. */
+/** The error that E2B's SDK would throw; errors of other origin are returned unchanged. */
 export function translated(error: unknown): unknown {
   if (error instanceof NativeTimeoutError) return new TimeoutError(error.message, { cause: error });
   if (error instanceof NativeAuthenticationError) return new AuthenticationError(error.message, { cause: error });
@@ -94,7 +94,7 @@ export function translated(error: unknown): unknown {
   return new Known(error.message, { cause: error });
 }
 
-/** Carries out `work` with errors by E2B's names. */
+/** Runs `work` and translates its errors to E2B's. */
 export async function translating<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -15,7 +15,7 @@ export type FileType = (typeof FileType)[keyof typeof FileType];
 export interface WriteInfo {
   /** Its name. */
   name: string;
-  /** Its kind; absent for devices, pipes and sockets. */
+  /** Type of the entry; absent for devices, pipes and sockets. */
   type?: FileType;
   /** Its absolute path. */
   path: string;
@@ -47,7 +47,7 @@ export interface WriteEntry {
   data: Content;
 }
 
-/** A change below a watched directory. `name` is relative to it. */
+/** A change below a watched directory. `name` is relative to that directory. */
 export interface FilesystemEvent {
   /** Path relative to the directory. */
   name: string;
@@ -63,7 +63,7 @@ export interface WatchHandle {
 
 /** Options of a call about files. */
 export interface FilesystemRequestOpts extends RequestOpts {
-  /** Has no effect: files belong to the user that commands run as. */
+  /** Has no effect: files belong to the default user of commands. */
   user?: string;
 }
 
@@ -101,7 +101,7 @@ export class Filesystem {
     });
   }
 
-  /** Writes one file or several; directories above them are made. */
+  /** Writes one or several files, and creates their parent directories. */
   write(path: string, data: Content, opts?: FilesystemRequestOpts): Promise<WriteInfo>;
   write(files: WriteEntry[], opts?: FilesystemRequestOpts): Promise<WriteInfo[]>;
   write(
@@ -130,7 +130,7 @@ export class Filesystem {
     });
   }
 
-  /** Makes a directory and those above it. False if it exists. */
+  /** Creates a directory and its parents. False if it exists. */
   makeDir(path: string, opts: FilesystemRequestOpts = {}): Promise<boolean> {
     return translating(async () => {
       if (await this.#files.exists(absolute(path), callOf(opts))) return false;
@@ -162,7 +162,7 @@ export class Filesystem {
     return translating(async () => infoOf(await this.#files.stat(absolute(path), { follow: false, ...callOf(opts) })));
   }
 
-  /** Calls `onEvent` for each change in a directory, until it is stopped. */
+  /** Calls `onEvent` for each change in a directory, until the returned handle is stopped. */
   async watchDir(
     path: string,
     onEvent: (event: FilesystemEvent) => void | Promise<void>,
@@ -245,7 +245,7 @@ function infoOf({ path, name, type, size_bytes, mode, uid, gid, modified_at, tar
   };
 }
 
-/** As `ls -l` prints them, such as "-rw-r--r--". */
+/** Permissions as `ls -l` prints them, such as "-rw-r--r--". */
 function permissionsOf(type: SandboxFileEntry["type"], bits: number): string {
   const first = { file: "-", directory: "d", symlink: "l", other: "?" }[type];
   const three = (at: number) =>

@@ -8,7 +8,7 @@ import { type ConnectionOpts, callOf, clientOf } from "./request.ts";
 export interface SandboxInfo {
   /** Its id, for `Sandbox.connect`. */
   sandboxId: string;
-  /** Template that it was created from. */
+  /** Template from which the sandbox was created. */
   templateId: string;
   /** Never set. */
   name?: string;
@@ -16,9 +16,9 @@ export interface SandboxInfo {
   metadata: Record<string, string>;
   /** Time of its creation. */
   startedAt: Date;
-  /** Time of its end; the largest date if it has none. */
+  /** Time of the sandbox's end; the largest date if it has none. */
   endAt: Date;
-  /** Whether it runs or is paused. */
+  /** Whether the sandbox runs or is paused. */
   state: "running" | "paused";
   /** Number of virtual CPUs. */
   cpuCount: number;
@@ -30,12 +30,12 @@ export interface SandboxInfo {
 export interface SandboxListOpts extends ConnectionOpts {
   /** Filters by labels, state and template. */
   query?: { metadata?: Record<string, string>; state?: SandboxInfo["state"][]; template?: string };
-  /** Number of sandboxes of a page; 100 by default. */
+  /** Number of sandboxes per page; 100 by default. */
   limit?: number;
 }
 
 const DEFAULT_PAGE = 100;
-/** End of a sandbox that has no end. */
+/** Reported end of a sandbox without one. */
 const NEVER = new Date(8.64e15);
 /** States that E2B calls paused. */
 export const PAUSED: readonly SandboxRecord["state"][] = ["pausing", "paused", "hibernating", "hibernated"];
@@ -49,7 +49,7 @@ export class SandboxPaginator {
   readonly #limit: number;
   #hasNext = true;
 
-  /** Pages of the sandboxes that match. */
+  /** Pages of the matching sandboxes. */
   constructor({ query = {}, limit = DEFAULT_PAGE, ...opts }: SandboxListOpts = {}) {
     const [first] = Object.entries(query.metadata ?? {});
     const label = first === undefined ? {} : { label: { name: first[0], value: first[1] } };

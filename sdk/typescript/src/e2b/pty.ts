@@ -27,7 +27,7 @@ interface HeldTerminal {
   attached: AttachedTerminal;
 }
 
-/** Opens terminals and types into them. They are numbered by this object. */
+/** Opens terminals and writes to them. This object assigns their numbers. */
 export class Pty {
   readonly #sandbox: NativeSandbox;
   readonly #held = new Map<number, HeldTerminal>();
@@ -46,7 +46,7 @@ export class Pty {
       const pid = this.#held.size + 1;
       this.#held.set(pid, { terminal, attached });
       const ended = read(attached, onData);
-      // Observed by `wait`, if at all.
+      // Rejections are handled by `wait`, if it is called.
       ended.catch(() => {});
       return {
         pid,
@@ -67,7 +67,7 @@ export class Pty {
     this.#get(pid).attached.resize(rows, cols);
   }
 
-  /** Ends a terminal and the processes in it. False if it has ended. */
+  /** Ends a terminal and its processes. False if it has already ended. */
   kill(pid: number): Promise<boolean> {
     const { terminal } = this.#get(pid);
     return unlessMissing(() => terminal.end());

@@ -1,4 +1,4 @@
-/** Options of a call by E2B's names: how the service is reached, and the longest wait for its response. */
+/** Options of a call with E2B's names: connection to the service, and the longest wait for its response. */
 import type { ClientOptions } from "../client.ts";
 import type { CallOptions } from "../transport.ts";
 
@@ -10,7 +10,7 @@ export interface RequestOpts {
   signal?: AbortSignal;
 }
 
-/** How the service is reached, and the bounds of a call. */
+/** Connection to the service, and the bounds of a call. */
 export interface ConnectionOpts extends RequestOpts {
   /** API key; ROOMD_API_KEY by default. */
   apiKey?: string;
@@ -18,12 +18,12 @@ export interface ConnectionOpts extends RequestOpts {
   apiUrl?: string;
 }
 
-/** The same for the SDK's client. */
+/** The connection options for the SDK's client. */
 export function clientOf({ apiKey, apiUrl }: ConnectionOpts): ClientOptions {
   return { ...(apiKey === undefined ? {} : { apiKey }), ...(apiUrl === undefined ? {} : { url: apiUrl }) };
 }
 
-/** The same for a call of the SDK. */
+/** The bounds for a call of the SDK. */
 export function callOf({ requestTimeoutMs, signal }: RequestOpts): CallOptions {
   return { ...(requestTimeoutMs ? { waitMs: requestTimeoutMs } : {}), ...(signal === undefined ? {} : { signal }) };
 }

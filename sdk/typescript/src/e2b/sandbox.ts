@@ -1,4 +1,4 @@
-/** The class Sandbox by E2B's interface: a sandbox in a room of its own, which ends after `timeoutMs`. */
+/** The class Sandbox by E2B's interface: a sandbox in a room of its own. It ends after `timeoutMs`. */
 import { Client } from "../client.ts";
 import { NotFoundError as NativeNotFoundError } from "../errors.ts";
 import { Sandbox as NativeSandbox } from "../sandbox.ts";
@@ -18,13 +18,13 @@ export interface SandboxOpts extends ConnectionOpts {
   metadata?: Record<string, string>;
   /** Environment variables of every command. */
   envs?: Record<string, string>;
-  /** It ends after this time; 300,000 by default. */
+  /** Lifetime of the sandbox in ms; 300,000 by default. */
   timeoutMs?: number;
-  /** false: it connects to nothing outside. */
+  /** false: the sandbox has no connections to the outside. */
   allowInternetAccess?: boolean;
-  /** Destinations that it may connect to. */
+  /** Destinations to which the sandbox may connect. */
   network?: { allowOut?: string[] };
-  /** "pause": it hibernates after `timeoutMs` without use, and is woken by the next use. */
+  /** "pause": the sandbox hibernates after `timeoutMs` without use, and wakes up on the next use. */
   lifecycle?: { onTimeout?: "kill" | "pause"; autoResume?: boolean };
 }
 
@@ -52,7 +52,7 @@ export class Sandbox {
     this.pty = new Pty(native);
   }
 
-  /** Creates a sandbox of a template, `default` if none is named. */
+  /** Creates a sandbox from a template, `default` if none is given. */
   static create(opts?: SandboxOpts): Promise<Sandbox>;
   static create(template: string, opts?: SandboxOpts): Promise<Sandbox>;
   static create(first: string | SandboxOpts = {}, more: SandboxOpts = {}): Promise<Sandbox> {
@@ -88,7 +88,7 @@ export class Sandbox {
     return new SandboxPaginator(opts);
   }
 
-  /** Ends a sandbox. False if it has ended, or does not exist. */
+  /** Ends a sandbox. False if it has already ended, or does not exist. */
   static async kill(sandboxId: string, opts: ConnectionOpts = {}): Promise<boolean> {
     let found: Sandbox | undefined;
     const exists = await unlessMissing(async () => {
@@ -107,7 +107,7 @@ export class Sandbox {
     return translating(async () => (await Sandbox.#found(sandboxId, opts)).getInfo(opts));
   }
 
-  /** Saves a sandbox to disk with its memory. */
+  /** Saves a sandbox with its memory to disk. */
   static pause(sandboxId: string, opts: ConnectionOpts = {}): Promise<boolean> {
     return translating(async () => (await Sandbox.#found(sandboxId, opts)).pause(opts));
   }
@@ -137,7 +137,7 @@ export class Sandbox {
     return url;
   }
 
-  /** Resumes it if it is paused. `timeoutMs` sets its end, from now. */
+  /** Resumes the sandbox if it is paused. `timeoutMs` sets its end, from now. */
   connect(opts: RequestOpts & { timeoutMs?: number } = {}): Promise<this> {
     return translating(async () => {
       await this.native.get(callOf(opts));
@@ -156,7 +156,7 @@ export class Sandbox {
     return translating(() => this.native.isRunning(callOf(opts)));
   }
 
-  /** Sets its end, `timeoutMs` from now. */
+  /** Sets the sandbox's end, `timeoutMs` from now. */
   setTimeout(timeoutMs: number, opts: RequestOpts = {}): Promise<void> {
     return translating(() => this.native.setTimeout(atLeast(timeoutMs), callOf(opts)));
   }
@@ -166,12 +166,12 @@ export class Sandbox {
     return translating(async () => infoOf(await this.native.get(callOf(opts))));
   }
 
-  /** Saves it to disk with its memory. `connect` resumes it, as does the next use. */
+  /** Saves the sandbox with its memory to disk. `connect` or the next use resumes it. */
   pause(opts: RequestOpts = {}): Promise<boolean> {
     return translating(async () => PAUSED.includes((await this.native.hibernate(callOf(opts))).state));
   }
 
-  /** Ends it. False if it has ended. */
+  /** Ends the sandbox. False if it has already ended. */
   kill(opts: RequestOpts = {}): Promise<boolean> {
     return translating(async () => {
       const runs = await this.#lives(callOf(opts));
@@ -190,7 +190,7 @@ export class Sandbox {
   }
 }
 
-/** An end that the service takes: in whole seconds. */
+/** The shortest lifetime that the service accepts is one second. */
 const atLeast = (timeoutMs: number) => Math.max(1000, timeoutMs);
 
 function wantedOf({ template, metadata, envs, timeoutMs = DEFAULT_TIMEOUT_MS, ...opts }: SandboxOpts) {

@@ -9,7 +9,7 @@ const MAX_WAIT_MS = 3_600_000;
 const STREAMS = ["stdout", "stderr"] as const;
 
 export interface ShownOutput {
-  /** Both streams, in the order in which they came. */
+  /** Both streams, in order of arrival. */
   output: string;
   stdout: string;
   stderr: string;
@@ -21,7 +21,7 @@ export class Process {
   readonly #unseen = { output: new Tail(), stdout: new Tail(), stderr: new Tail() };
   readonly #ended: Promise<void>;
   #end: CommandResult | null = null;
-  /** Why it is not known how it ended. */
+  /** The error that prevented learning the command's outcome. */
   #lost: unknown = null;
 
   constructor(execution: Execution, hasTerminal: boolean, signal: AbortSignal) {
@@ -82,7 +82,7 @@ export class Process {
   }
 }
 
-/** The end of a text that grows. */
+/** Bounded tail of a growing text. */
 class Tail {
   #text = "";
   #dropped = 0;
@@ -95,7 +95,7 @@ class Tail {
 
   take(): string {
     this.#cut();
-    // In this form its notice survives the cutting to a number of tokens.
+    // A notice in this form survives the truncation to a number of tokens.
     const notice = this.#dropped > 0 ? `[...${this.#dropped} characters truncated from process output...]\n` : "";
     const text = notice + this.#text;
     this.#text = "";

@@ -47,7 +47,7 @@ import { makeAccounts, materialize, requireSupported, requireSupportedEntry } fr
 export interface RoomdSessionState extends SandboxSessionState {
   roomId: string;
   agentId: string;
-  /** Its agent may get another sandbox later, which is not this one. */
+  /** Identifies this sandbox: the agent may get another one later. */
   sandboxId: string;
   environment: Record<string, string>;
 }
@@ -60,7 +60,7 @@ export type SessionOptions = {
 const DEFAULT_COMMAND_MS = 3_600_000;
 const DEFAULT_EXEC_WAIT_MS = 10_000;
 const DEFAULT_STDIN_WAIT_MS = 250;
-/** At the same time, in one session. */
+/** Maximum number of concurrent processes of one session. */
 const MAX_PROCESSES = 64;
 /** Read as a whole. */
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
@@ -103,7 +103,7 @@ export class RoomdSandboxSession implements SandboxSession<RoomdSessionState> {
     }
   }
 
-  /** Wakes a sandbox that is in standby or hibernates. */
+  /** Wakes a sandbox from standby or hibernation. */
   async start(): Promise<void> {
     if (!(await this.running())) await this.#sandbox.resume();
   }
@@ -333,7 +333,7 @@ function commandOf({ cmd, shell = "", login = true, tty = false }: ExecCommandAr
   return ["script", "-qec", `stty rows 24 cols 80; exec ${argv.map(shellQuote).join(" ")}`, "/dev/null"];
 }
 
-/** In a terminal Ctrl-C is a key like any other. */
+/** In a terminal, Ctrl-C is an ordinary character. */
 async function written(process: Process, text: string): Promise<void> {
   if (process.hasTerminal) return text === "" ? undefined : process.write(text);
   if (text.includes(INTERRUPT)) await process.interrupt();

@@ -1,7 +1,7 @@
 /** Writer of the archive format for transferring many files to a guest: POSIX tar, with GNU's extension for long names. */
 
 export interface Member {
-  /** Relative to the directory in which it is unpacked. */
+  /** Relative to the directory in which the archive is unpacked. */
   path: string;
   mode: number;
   /** By name in the guest; root if the guest does not have the name. */
@@ -58,7 +58,7 @@ function header(name: Buffer, type: string, size: number, { mode, user = "", gro
   put(AT.magic, "ustar\0" + "00");
   put(AT.user, user.slice(0, 31));
   put(AT.group, group.slice(0, 31));
-  // The sum is made as if its own field were spaces.
+  // The checksum is computed with its own field as spaces.
   put(AT.sum, " ".repeat(8));
   const sum = block.reduce((total, byte) => total + byte, 0);
   put(AT.sum, `${octal(sum, 6)}\0 `);

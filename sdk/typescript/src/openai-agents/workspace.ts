@@ -20,14 +20,14 @@ import { isHostPathWithinRoot, shellQuote } from "@openai/agents-core/sandbox/in
 import type { Sandbox } from "../sandbox.ts";
 import { end, type Member, packed } from "./tar.ts";
 
-/** Of one file of this host. */
+/** Maximum size of one local file. */
 const MAX_LOCAL_BYTES = 256 * 1024 * 1024;
 const PART_BYTES = 1024 * 1024;
 /** With the sticky bit, without set-user-id and set-group-id. */
 const MODE_BITS = 0o1777;
 /** As /tmp has it. */
 const SHARED_MODE = "1777";
-/** A commit is fetched as a branch is. */
+/** Fetches a commit in the same way as a branch. */
 const CLONE = `set -e
 url=$1 ref=$2 subpath=$3 to=$4 mode=$5 owner=$6
 command -v git >/dev/null || { echo "There is no git in the sandbox: use a template that has it." >&2; exit 1; }
@@ -88,7 +88,7 @@ export async function makeAccounts(sandbox: Sandbox, { root, users, groups }: Ma
   if (exitCode !== 0) throw new SandboxArtifactError(`The workspace and its users could not be made: ${stderr.trim()}`);
 }
 
-/** Puts entries into a directory of the guest, as belonging to a user. */
+/** Writes entries to a directory of the guest, owned by a user. */
 export async function materialize(
   sandbox: Sandbox,
   { root, entries, extraPathGrants }: Pick<Manifest, "root" | "entries" | "extraPathGrants">,
@@ -111,7 +111,7 @@ export async function materialize(
   for (const [path, entry] of repositories) await clone(sandbox, `${root}/${path}`, entry, user);
 }
 
-/** Each part is a call to the service. */
+/** Merges chunks into parts, since each part is a call to the service. */
 async function* inParts(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let part: Uint8Array[] = [];
   let size = 0;
@@ -127,9 +127,9 @@ async function* inParts(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
 }
 
 interface Walk {
-  /** Directories of this host from which files may come. */
+  /** Local directories from which files may be read. */
   sources: readonly string[];
-  /** Found on the way: they are for the guest to fetch. */
+  /** Repositories found among the entries, to be cloned by the guest. */
   repositories: [path: string, entry: GitRepo][];
   user?: string;
 }
@@ -160,7 +160,7 @@ async function* membersOf(parent: string, entries: Record<string, Entry>, walk: 
   }
 }
 
-/** Everything below a directory of this host. */
+/** All entries below a local directory. */
 async function* localMembersOf(source: string, parent: Member): AsyncGenerator<Member> {
   for (const { name } of await readdir(source, { withFileTypes: true })) {
     const from = join(source, name);
