@@ -14,6 +14,7 @@ import { CONNECT_DEADLINE_MS } from "../shared/agent-protocol/device-quirks.ts";
 import { FrameType } from "../shared/agent-protocol/frame.ts";
 import type { Link } from "../shared/agent-protocol/link.ts";
 import { GENERATION, type Hello, StreamErrorCode } from "../shared/agent-protocol/messages.ts";
+import { backoffMs } from "../shared/backoff.ts";
 import { VERSION } from "../shared/version.ts";
 import { comeFirst } from "./cpu-priority.ts";
 import { DeviceEvents } from "./device-events.ts";
@@ -135,9 +136,9 @@ async function dial(
   connect: Connect,
   isSetUp: () => boolean,
 ): Promise<number> {
-  let pauseMs: number = DIAL_REFUSED_MS.first;
   let patienceMs = CONNECT_DEADLINE_MS;
   comeFirst(false);
+  let attempt = 0;
   while (true) {
     try {
       return await connect(ports.port, patienceMs);
@@ -153,8 +154,7 @@ async function dial(
         ports.first();
       } else if (!ports.next()) continue;
     }
-    await sleep(pauseMs);
-    pauseMs = Math.min(pauseMs * 2, DIAL_REFUSED_MS.most);
+    await sleep(backoffMs(DIAL_REFUSED_MS, attempt++));
   }
 }
 

@@ -8,7 +8,8 @@
  *                ▼
  *             closed
  */
-import { monotonicMs, sleep, startTimer, stopTimer } from "../core/clock.ts";
+import { backoffMs } from "../../shared/backoff.ts";
+import { monotonicMs, pause, startTimer, stopTimer } from "../core/clock.ts";
 import { repeat } from "../core/concurrency/repeat.ts";
 import type { Address } from "./address.ts";
 import { Servers } from "./servers.ts";
@@ -123,10 +124,10 @@ export class Connections {
     };
     this.#listening.add(listening);
     const keep = async () => {
-      for (let wait = RETRY_MS.first; !stop.signal.aborted; wait = Math.min(2 * wait, RETRY_MS.most)) {
+      for (let attempt = 0; !stop.signal.aborted; attempt++) {
         const was = await this.#listenOnce({ channel, onHint, onChange, signal: stop.signal });
-        if (was) wait = RETRY_MS.first / 2;
-        await sleep(wait, stop.signal).catch(() => {});
+        if (was) attempt = -1;
+        await pause(backoffMs(RETRY_MS, attempt), stop.signal);
       }
     };
     void keep();

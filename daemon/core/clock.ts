@@ -102,6 +102,11 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
+/** Resolves after `ms`, or when the signal aborts. */
+export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return sleep(ms, signal).catch(() => {});
+}
+
 /** A signal that aborts with a TimeoutError after `ms`. */
 export function timeoutSignal(ms: number): AbortSignal {
   const late = new AbortController();

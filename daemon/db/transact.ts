@@ -9,6 +9,7 @@
  *   the whole rolled back    all steps of the commit run; then the writes may run again
  *   committed                the steps are discarded
  */
+import { backoffMs } from "../../shared/backoff.ts";
 import { monotonicMs, sleep, startTimer, stopTimer } from "../core/clock.ts";
 import { FairQueue } from "../core/concurrency/fair-queue.ts";
 import { nextTurn } from "../core/concurrency/yield.ts";
@@ -29,7 +30,7 @@ const WRITE_MS = 4;
 const SETTLE_MS = 4;
 /** Time to wait for another process that writes, such as an operator command. */
 const BUSY_MS = 5_000;
-const MAX_BUSY_PAUSE_MS = 20;
+const BUSY_PAUSE_MS = { first: 1, most: 20 } as const;
 
 interface Write {
   owner: OwnerName;
@@ -149,9 +150,9 @@ export function makeDatabase(
   };
   const begun = async () => {
     const until = monotonicMs() + BUSY_MS;
-    for (let pauseMs = 1; !begins(); pauseMs = Math.min(2 * pauseMs, MAX_BUSY_PAUSE_MS)) {
+    for (let attempt = 0; !begins(); attempt++) {
       if (monotonicMs() > until) throw new Error("another process has been writing to the database for too long");
-      await sleep(pauseMs);
+      await sleep(backoffMs(BUSY_PAUSE_MS, attempt));
     }
   };
 

@@ -116,8 +116,8 @@ describe("layers", () => {
     expect(violations((from, to) => isDoorsSecret(from, to) && doorOf(from) !== doorOf(to))).toEqual([]);
   });
 
-  test("the guest agent imports the protocol, the version, duration and trace formats, and nothing of the host", () => {
-    const known = ["shared/version.ts", "shared/duration.ts", "shared/traceparent.ts"];
+  test("the guest agent imports the protocol, backoff, the version, duration and trace formats, and nothing of the host", () => {
+    const known = ["backoff", "version", "duration", "traceparent"].map((name) => `shared/${name}.ts`);
     const isKnown = (to: string) => isIn(to, "guest-agent") || isIn(to, "shared/agent-protocol") || known.includes(to);
     expect(violations((from, to) => isIn(from, "guest-agent") && !isKnown(to))).toEqual([]);
   });

@@ -3,15 +3,16 @@
  * only a few elements are read, and 4 MiB at most.
  */
 
-import { startTimer, stopTimer, timeoutSignal, wallMs } from "../../core/clock.ts";
+import { backoffMs } from "../../../shared/backoff.ts";
+import { sleep, startTimer, stopTimer, timeoutSignal, wallMs } from "../../core/clock.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { S3Plan } from "./deps.ts";
 import { encoded, sha256, signed } from "./sign.ts";
 import { decodeEntities, elementsIn, textIn } from "./xml.ts";
 
 const TRIES = 5;
-const FIRST_PAUSE_MS = 500;
-/** Timeout of one request including its body; a part may be 256 MiB. */
+const RETRY_MS = { first: 500, most: 8000 } as const;
+/** Of one request, with its body; a part may be 256 MiB. */
 const DEADLINE_MS = 15 * 60_000;
 const SHORT_DEADLINE_MS = 60_000;
 /** Idle timeout while an object is read. */
@@ -170,7 +171,7 @@ export class ObjectStore {
       } catch (error) {
         this.#signal?.throwIfAborted();
         if (++cuts >= TRIES) throw this.#unreachable(error);
-        await pause(cuts, this.#signal);
+        await sleep(backoffMs(RETRY_MS, cuts - 1), this.#signal);
       } finally {
         stopTimer(timer);
       }
@@ -195,7 +196,7 @@ export class ObjectStore {
         if (error instanceof StoreError) throw error;
         if (tried >= TRIES) throw this.#unreachable(error);
       }
-      await pause(tried, this.#signal);
+      await sleep(backoffMs(RETRY_MS, tried - 1), this.#signal);
     }
   }
 
@@ -292,23 +293,5 @@ const filled = (text: string, words: Record<string, string>) =>
   text.replace(/\{(\w+)\}/g, (_, name: string) => words[name] ?? "");
 
 const mayHelp = (status: number) => status >= 500 || status === 408 || status === 429;
-
-/** Exponential backoff. Rejects with the signal's reason. */
-async function pause(tried: number, signal: AbortSignal | undefined): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    const over = () => {
-      stopTimer(timer);
-      reject(signal?.reason);
-    };
-    const timer = startTimer(
-      () => {
-        signal?.removeEventListener("abort", over);
-        resolve();
-      },
-      FIRST_PAUSE_MS * 2 ** (tried - 1),
-    );
-    signal?.addEventListener("abort", over, { once: true });
-  });
-}
 
 const escaped = (text: string) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;");

@@ -3,8 +3,9 @@
  * spans are lost and counted; nothing else is affected.
  */
 
+import { backoffMs } from "../../../shared/backoff.ts";
 import { VERSION } from "../../../shared/version.ts";
-import { monotonicMs, startTimer, stopTimer, timeoutSignal } from "../../core/clock.ts";
+import { monotonicMs, pause, startTimer, stopTimer, timeoutSignal } from "../../core/clock.ts";
 import { parseJson } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
@@ -21,7 +22,8 @@ const TOGETHER_MS = 1000;
 const EXCHANGE_MS = 10_000;
 const MAX_ANSWER = 64 * 1024;
 /** Backoff while the collector is unavailable, for a minute in total; then the spans are dropped. */
-const RETRY_MS = [1000, 2000, 4000, 8000, 16_000];
+const RETRY_MS = { first: 1000, most: 16_000 } as const;
+const MAX_RETRIES = 5;
 const MAX_RETRY_MS = 30_000;
 const GIVE_UP_MS = 60_000;
 /** Status codes that OTLP defines as retryable. */
@@ -125,12 +127,11 @@ export class Exporter {
     }
     for (let tries = 0; ; tries++) {
       const told = await post(collector, body, this.#stopping.signal);
-      const pauseMs = RETRY_MS[tries];
-      if (told.kind !== "away" || pauseMs === undefined) return told;
+      if (told.kind !== "away" || tries === MAX_RETRIES) return told;
       this.#isNow(told.why);
-      const pause = Math.min(told.retryAfterMs ?? pauseMs, MAX_RETRY_MS);
-      if (monotonicMs() + pause > giveUpAt) return told;
-      await this.#pause(pause);
+      const pauseMs = Math.min(told.retryAfterMs ?? backoffMs(RETRY_MS, tries), MAX_RETRY_MS);
+      if (monotonicMs() + pauseMs > giveUpAt) return told;
+      await pause(pauseMs, this.#stopping.signal);
       if (this.#stopping.signal.aborted) return told;
     }
   }
@@ -143,18 +144,6 @@ export class Exporter {
     const { url } = collector;
     if (why === null) log.info("the collector accepts traces again", { url, dropped: this.#dropped });
     else log.warn("failed to export traces", { url, error: why });
-  }
-
-  async #pause(ms: number): Promise<void> {
-    const { signal } = this.#stopping;
-    if (signal.aborted) return;
-    const over = Promise.withResolvers<void>();
-    const timer = startTimer(over.resolve, ms);
-    const stop = () => over.resolve();
-    signal.addEventListener("abort", stop, { once: true });
-    await over.promise;
-    signal.removeEventListener("abort", stop);
-    stopTimer(timer);
   }
 }
 

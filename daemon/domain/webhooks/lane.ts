@@ -12,7 +12,7 @@
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import { MAX_OVER, MAX_TRIES, MAX_WAITING } from "../../../shared/api/webhooks.ts";
 import type { OrgId } from "../../../shared/ids.ts";
-import { at, monotonicMs, sleep, wallMs } from "../../core/clock.ts";
+import { at, monotonicMs, pause, sleep, wallMs } from "../../core/clock.ts";
 import type { Deadlines } from "../../core/concurrency/deadlines.ts";
 import type { FairSemaphore } from "../../core/concurrency/fair-semaphore.ts";
 import { Published } from "../../core/concurrency/published.ts";
@@ -167,7 +167,7 @@ export class Lane {
       } catch (error) {
         if (signal.aborted) return;
         this.#broken(error);
-        await sleep(BROKEN_MS, signal).catch(() => undefined);
+        await pause(BROKEN_MS, signal);
       }
     }
   }

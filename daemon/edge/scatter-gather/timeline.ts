@@ -6,9 +6,10 @@
  *       ▲                                                                                     │
  *       └───────────────────────── after a pause, from its position ◀──────────────────────────┘
  */
+import { backoffMs } from "../../../shared/backoff.ts";
 import type { Host } from "../../cluster/directory.ts";
 import type { EventsReply, StreamEvent } from "../../core/call/operation.ts";
-import { startTimer, stopTimer } from "../../core/clock.ts";
+import { pause } from "../../core/clock.ts";
 import { within } from "../../core/concurrency/published.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { chainNameOf, type Position } from "./places.ts";
@@ -148,7 +149,7 @@ export class Timeline {
   /** Never rejects. */
   async #keep(member: Member): Promise<void> {
     const { signal } = member.left;
-    for (let pauseMs = AGAIN_MS.first; !signal.aborted; pauseMs = Math.min(2 * pauseMs, AGAIN_MS.most)) {
+    for (let attempt = 0; !signal.aborted; attempt++) {
       try {
         await this.#tellOf(member);
         if (!this.#options.follow) return;
@@ -159,10 +160,10 @@ export class Timeline {
       }
       if (signal.aborted) return;
       // The host had answered since the last pause.
-      if (!member.isSilent) pauseMs = AGAIN_MS.first;
+      if (!member.isSilent) attempt = 0;
       this.#silent(member);
       if (!this.#options.follow) return;
-      await pause(pauseMs, signal);
+      await pause(backoffMs(AGAIN_MS, attempt), signal);
     }
   }
 
@@ -298,15 +299,3 @@ function read(events: readonly StreamEvent[]) {
 }
 
 const errorOf = (code: string): StreamEvent => ({ id: null, data: { type: "error", code } });
-
-/** Ends early with the signal. */
-async function pause(ms: number, left: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = startTimer(resolve, ms);
-  const end = () => resolve();
-  left.addEventListener("abort", end, { once: true });
-  if (left.aborted) end();
-  await promise;
-  stopTimer(timer);
-  left.removeEventListener("abort", end);
-}

@@ -11,7 +11,8 @@
  * Layers of snapshots stay theirs.
  */
 import { basename, join } from "node:path";
-import { sleep } from "../../core/clock.ts";
+import { doubled } from "../../../shared/backoff.ts";
+import { pause, sleep } from "../../core/clock.ts";
 import { within } from "../../core/concurrency/published.ts";
 import { faultPoint } from "../../core/fault-points.ts";
 import { describeError } from "../../core/service-error.ts";
@@ -44,7 +45,7 @@ export class Shortener {
   readonly #machine: Machine;
   #over = new AbortController();
   #work: Promise<void> = Promise.resolve();
-  #quietMs: number = QUIET_MS.first;
+  #cancelled = 0;
   #isUrgent = false;
 
   constructor(parts: GuestParts, machine: Machine) {
@@ -63,7 +64,7 @@ export class Shortener {
     if (this.#isUrgent) await within(this.#work, PATIENCE_MS, "the merging of layers").catch(() => {});
     this.leave();
     await this.#work;
-    if (await cancelStream(this.#machine.qmp)) this.#quietMs = Math.min(this.#quietMs * 2, QUIET_MS.most);
+    if (await cancelStream(this.#machine.qmp)) this.#cancelled++;
   }
 
   /** The guest ends, and its QEMU with it: no merge is started any more. */
@@ -80,7 +81,7 @@ export class Shortener {
         if (signal.aborted) return;
         this.#isUrgent = false;
         this.#log.warn("failed to merge layers", { error: describeError(error) });
-        await sleep(AGAIN_MS, signal).catch(() => {});
+        await pause(AGAIN_MS, signal);
       }
     }
   }
@@ -93,7 +94,7 @@ export class Shortener {
     if (!(await hasStream(qmp))) {
       if (layersIn(directory).length <= MAX_LAYERS) return false;
       const layers = await this.#tidy();
-      const pace = paceOf(layers.length, this.#quietMs);
+      const pace = paceOf(layers.length, doubled(QUIET_MS, this.#cancelled));
       this.#isUrgent = pace?.bytes_per_second === 0;
       if (pace === null) return false;
       await sleep(pace.wait_ms, signal);
@@ -105,7 +106,7 @@ export class Shortener {
     if (failure !== null) throw new Error(failure);
     await faultPoint("layers.merged");
     const { length } = await this.#tidy();
-    this.#quietMs = QUIET_MS.first;
+    this.#cancelled = 0;
     this.#log.info("layers are merged", { layers: length });
     return true;
   }

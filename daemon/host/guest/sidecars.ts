@@ -8,6 +8,7 @@
  * Nothing is replaced in a guest that is ending: `end` comes before its sidecars are ended.
  */
 
+import { backoffMs } from "../../../shared/backoff.ts";
 import { monotonicMs, sleep } from "../../core/clock.ts";
 import { Published, unlessGivenUp } from "../../core/concurrency/published.ts";
 import { describeError } from "../../core/service-error.ts";
@@ -18,7 +19,7 @@ import { NoPortError, replaceVirtiofsd } from "./replace-virtiofsd.ts";
 import { hasLostVsock, replaceVsock } from "./replace-vsock.ts";
 import type { GuestParts } from "./steps.ts";
 
-/** Backoff between retries, doubled each time: a transient failure may be over soon, and a permanent one must not cost much. */
+/** Backoff between retries: a transient failure may be over soon, and a permanent one must not cost much. */
 const RETRY_MS = { first: 250, most: 10_000 } as const;
 /** A device that dies again within this time is replaced more slowly each time: its guest may be killing it. */
 const QUIET_MS = 60_000;
@@ -97,7 +98,7 @@ export class Sidecars {
 
   async #keepVsock(): Promise<void> {
     const parts = this.#parts;
-    let pauseMs: number = RETRY_MS.first;
+    let attempt = 0;
     for (let renewedAt = 0; parts.endpoint?.process; renewedAt = monotonicMs()) {
       const { endpoint } = parts;
       const how = await this.#ended(parts.endpoint.process);
@@ -111,11 +112,8 @@ export class Sidecars {
           message: `The guest's vsock device has ended (${how}). The guest cannot be reached until it is replaced.`,
         },
       });
-      if (monotonicMs() - renewedAt > QUIET_MS || renewedAt === 0) pauseMs = RETRY_MS.first;
-      else {
-        await this.#pause(pauseMs);
-        pauseMs = Math.min(pauseMs * 2, RETRY_MS.most);
-      }
+      if (monotonicMs() - renewedAt > QUIET_MS || renewedAt === 0) attempt = 0;
+      else await this.#pause(attempt++);
       await this.#untilDone("vsock device", () => this.#replaceVsock(endpoint));
       this.#note({ vsock: null });
     }
@@ -146,7 +144,7 @@ export class Sidecars {
   async #untilDone(what: string, replace: () => Promise<void>): Promise<boolean> {
     const { host, plan } = this.#parts;
     const log = host.log.with({ sandbox_id: plan.sandbox_id, part: what });
-    for (let pauseMs: number = RETRY_MS.first; ; pauseMs = Math.min(pauseMs * 2, RETRY_MS.most)) {
+    for (let attempt = 0; ; attempt++) {
       try {
         await replace();
         log.info("part replaced");
@@ -166,12 +164,12 @@ export class Sidecars {
         }
         log.warn("failed to replace a sidecar", { error: describeError(error) });
       }
-      await this.#pause(pauseMs);
+      await this.#pause(attempt);
     }
   }
 
-  async #pause(ms: number): Promise<void> {
-    await unlessGivenUp(this.#over.signal, sleep(ms));
+  async #pause(attempt: number): Promise<void> {
+    await sleep(backoffMs(RETRY_MS, attempt), this.#over.signal);
   }
 
   /** Resolves with how the process ended. */

@@ -6,6 +6,7 @@
  *                      └──▶ over
  */
 import type { Problem } from "../../../shared/api/errors.ts";
+import { backoffMs } from "../../../shared/backoff.ts";
 import { Refused } from "./api.ts";
 import { openStream } from "./socket.ts";
 import { turn } from "./yield.ts";
@@ -40,25 +41,24 @@ export interface Follower {
 const SILENCE_MS = 40_000;
 /** After this much uninterrupted work the page yields for drawing and input. */
 const BREATH_MS = 12;
-const FIRST_RETRY_MS = 500;
-const LONGEST_RETRY_MS = 10_000;
+const RETRY_MS = { first: 500, most: 10_000 } as const;
 
 /** Resolves when the stream has ended; with null if `left` is aborted. */
 export async function follow(follower: Follower, left: AbortSignal): Promise<Over | null> {
-  let retryMs = FIRST_RETRY_MS;
+  let attempt = 0;
   while (!left.aborted) {
     if (document.hidden) {
       follower.became("hidden");
       await untilSeen(left);
       continue;
     }
-    follower.became(retryMs === FIRST_RETRY_MS ? "connecting" : "reconnecting");
+    follower.became(attempt === 0 ? "connecting" : "reconnecting");
     const broken = new AbortController();
     const onHidden = () => broken.abort();
     document.addEventListener("visibilitychange", onHidden);
     try {
       const over = await readOnce(follower, AbortSignal.any([left, broken.signal]), broken, () => {
-        retryMs = FIRST_RETRY_MS;
+        attempt = 0;
       });
       if (over) {
         follower.became("over");
@@ -80,8 +80,7 @@ export async function follow(follower: Follower, left: AbortSignal): Promise<Ove
     }
     if (left.aborted || document.hidden) continue;
     follower.became("reconnecting");
-    await later(retryMs * (0.75 + Math.random() / 2), left);
-    retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS);
+    await later(backoffMs(RETRY_MS, attempt++), left);
   }
   return null;
 }

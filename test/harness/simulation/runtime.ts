@@ -126,6 +126,7 @@ export function installRuntime(): void {
   for (const name of ["clearTimeout", "clearInterval", "clearImmediate"] as const) replace(globalThis, name, stop);
   replace(Date, "now", (world: World) => world.wallMs);
   replace(performance, "now", (world: World) => world.now);
+  replace(Math, "random", (world: World) => world.chance.next());
   replace(crypto, "getRandomValues", (world: World, bytes: Uint8Array) => {
     for (let at = 0; at < bytes.length; at++) bytes[at] = world.chance.whole(0, 255);
     return bytes;

@@ -5,6 +5,7 @@ import {
   fineWallMs,
   monotonicMs,
   now,
+  pause,
   sleep,
   startInterval,
   startTimer,
@@ -22,6 +23,21 @@ beforeEach(() => {
   clock = new MovedClock();
 });
 afterEach(() => clock[Symbol.dispose]());
+
+test("a pause ends after its time, and early without an error if its signal aborts", async () => {
+  const heard: string[] = [];
+  const stop = new AbortController();
+  void pause(40).then(() => heard.push("unstopped"));
+  void pause(20, stop.signal).then(() => heard.push("before"));
+  void pause(60, stop.signal).then(() => heard.push("stopped"));
+  await clock.passAsync(30);
+  expect(heard).toEqual(["before"]);
+  stop.abort();
+  await pause(HOUR_MS, stop.signal);
+  expect(heard).toEqual(["before", "stopped"]);
+  await clock.passAsync(10);
+  expect(heard).toEqual(["before", "stopped", "unstopped"]);
+});
 
 test("both clocks and all timers move together", async () => {
   const heard: string[] = [];

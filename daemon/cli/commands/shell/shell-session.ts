@@ -8,6 +8,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { TERMINAL_CLOSE, terminalAttach, terminalGet } from "../../../../shared/api/terminals.ts";
+import { backoffMs } from "../../../../shared/backoff.ts";
 import { CliError } from "../../kit/cli-error.ts";
 import { call, sdk } from "../../kit/client.ts";
 import { findConnection } from "../../kit/connection.ts";
@@ -78,13 +79,13 @@ export class ShellSession {
 
   async #keepAttached(): Promise<void> {
     let brokenAt: number | null = null;
-    let pauseMs: number = RETRY_MS.first;
+    let attempt = 0;
     let isTold = false;
     while (!this.#isOver) {
       const { wasAttached, code, reason } = await this.#attachOnce();
       if (this.#isOver) return;
       if (FINAL_CLOSES.includes(code)) throw new CliError(`The terminal was closed: ${reason.replace(/^\w+: /, "")}.`);
-      if (wasAttached || brokenAt === null) [brokenAt, pauseMs, isTold] = [performance.now(), RETRY_MS.first, false];
+      if (wasAttached || brokenAt === null) [brokenAt, attempt, isTold] = [performance.now(), 0, false];
       await this.#requireAlive();
       const brokenMs = performance.now() - brokenAt;
       if (brokenMs > GIVE_UP_MS)
@@ -93,8 +94,7 @@ export class ShellSession {
         this.#local.note("the connection is lost, reconnecting; ~. leaves");
         isTold = true;
       }
-      await sleep(pauseMs);
-      pauseMs = Math.min(pauseMs * 2, RETRY_MS.most);
+      await sleep(backoffMs(RETRY_MS, attempt++));
     }
   }
 

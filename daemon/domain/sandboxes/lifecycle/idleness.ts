@@ -4,6 +4,7 @@
  *
  *     last use ──▶ sampled a minute before the idle time is over ──▶ due: idle, unless traffic or a busy execution since
  */
+import { doubled } from "../../../../shared/backoff.ts";
 import { monotonicMs } from "../../../core/clock.ts";
 import { Deadlines } from "../../../core/concurrency/deadlines.ts";
 import type { Log } from "../../../core/log.ts";
@@ -115,8 +116,7 @@ export class Idleness {
 
   #pauseOf(sandboxId: string, seconds: number): number {
     const failures = this.#failures.get(sandboxId) ?? 0;
-    const longest = Math.max(seconds, LONGEST_PAUSE_SECONDS);
-    return failures === 0 ? seconds : Math.min(seconds * 2 ** (failures - 1), longest);
+    return doubled({ first: seconds, most: Math.max(seconds, LONGEST_PAUSE_SECONDS) }, Math.max(0, failures - 1));
   }
 
   /** The idle timeout of a sandbox that can currently be idle. */

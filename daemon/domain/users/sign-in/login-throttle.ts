@@ -3,10 +3,11 @@
  * known browser of the user, and an open session, have separate counts, which no stranger can raise.
  */
 
+import { doubled } from "../../../../shared/backoff.ts";
 import { monotonicMs } from "../../../core/clock.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 
-const LONGEST_DELAY_MS = 60_000;
+const DELAY_MS = { first: 1000, most: 60_000 } as const;
 const FORGOTTEN_MS = 3600_000;
 /** Above this, one count is evicted for each new one. */
 const MAX_COUNTED = 20_000;
@@ -39,7 +40,7 @@ export class LoginThrottle {
     }
     for (const { name, free } of counts) {
       const count = (this.#of(name, nowMs)?.count ?? 0) + 1;
-      const delayMs = count <= free ? 0 : Math.min(LONGEST_DELAY_MS, 1000 * 2 ** Math.min(count - free - 1, 16));
+      const delayMs = count <= free ? 0 : doubled(DELAY_MS, count - free - 1);
       this.#tried.delete(name);
       this.#tried.set(name, { count, at: nowMs, until: nowMs + delayMs });
     }

@@ -8,6 +8,7 @@ import type { Signal } from "@preact/signals";
 import type { Problem } from "../../../../shared/api/errors.ts";
 import type { SCREEN_CLOSE, ScreenClose } from "../../../../shared/api/screen.ts";
 import type { TOKEN_PROTOCOL_PREFIX } from "../../../../shared/api/terminals.ts";
+import { backoffMs } from "../../../../shared/backoff.ts";
 import { ask, Refused } from "../../data/api.ts";
 import { type Following, later, untilSeen } from "../../data/follow.ts";
 import { type Copied, copiedOf } from "./copied.ts";
@@ -36,7 +37,6 @@ export interface Seat {
   resize(size: Size): void;
 }
 
-const FIRST_RETRY_MS = 500;
 /** A screen that was live for this long counts as stable: its next retry is soon. */
 const LIVE_MS = 10_000;
 /** Maximum pixels of a side that a page draws; a guest may report any number. */
@@ -48,7 +48,7 @@ const TRIES = 3;
 /** The same for a ticket that was accepted before. */
 const TRIES_AGAIN = 10;
 /** While no connection can be made, pictures are taken instead. */
-const LONGEST_RETRY_MS = 30_000;
+const RETRY_MS = { first: 500, most: 30_000 } as const;
 
 type Code = (typeof SCREEN_CLOSE)[ScreenClose];
 /** After these codes there is no automatic reconnect. */
@@ -68,7 +68,7 @@ export async function view(
     if (!left.aborted) seen.value = { ...seen.value, ...some };
   };
   const { default: RFB } = await import("@novnc/novnc");
-  let retryMs = FIRST_RETRY_MS;
+  let attempt = 0;
   let refusals = 0;
   let hasDriven = false;
   while (!left.aborted) {
@@ -96,8 +96,7 @@ export async function view(
     } else if (WHY[gone] || (ticket !== null && gone === UNAUTHORIZED)) {
       return change({ state: "over", over: WHY[gone] ?? "The key that made the ticket was revoked or has expired." });
     }
-    await later(retryMs * (0.75 + Math.random() / 2), left);
-    retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS);
+    await later(backoffMs(RETRY_MS, attempt++), left);
   }
 
   /** Resolves once the connection is over, with the close code of the service; null if it was never open. */
@@ -164,7 +163,7 @@ export async function view(
     stop.abort();
     sized.disconnect();
     place.remove();
-    if (performance.now() - liveSince > LIVE_MS) retryMs = FIRST_RETRY_MS;
+    if (performance.now() - liveSince > LIVE_MS) attempt = 0;
     if (isTooLarge) return TOO_LARGE;
     return isOpen ? (code as Code) : null;
   }

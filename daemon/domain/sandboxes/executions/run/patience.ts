@@ -1,13 +1,13 @@
 /** Retry policy for an unresponsive guest: backoff between attempts, and total limits. */
 
-import { monotonicMs, startTimer, stopTimer } from "../../../../core/clock.ts";
+import { backoffMs } from "../../../../../shared/backoff.ts";
+import { monotonicMs, pause } from "../../../../core/clock.ts";
 import type { Following } from "../../../../host/guest-link/exec.ts";
 import { afterGuestMs } from "../../../../host/guest-link/pausable-deadlines.ts";
 
 /** Each reply has a timeout of 15 s. */
 const MAX_TRIES = 8;
-const FIRST_PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 5_000;
+const RETRY_MS = { first: 50, most: 5_000 } as const;
 /** Limit of the time without a connection that counts: for the rest the guest may have been paused. */
 const LONGEST_GAP_MS = 20_000;
 /** TERM and KILL of a command that timed out, and the rest of its output through a slow guest. */
@@ -26,18 +26,8 @@ export class Tries {
   async again(over?: AbortSignal): Promise<boolean> {
     this.#count++;
     if (this.#count >= this.#most || over?.aborted) return false;
-    const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** (this.#count - 1), LONGEST_PAUSE_MS);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = startTimer(resolve, pauseMs);
-    const giveUp = () => resolve();
-    over?.addEventListener("abort", giveUp);
-    try {
-      await promise;
-      return !over?.aborted;
-    } finally {
-      stopTimer(timer);
-      over?.removeEventListener("abort", giveUp);
-    }
+    await pause(backoffMs(RETRY_MS, this.#count - 1), over);
+    return !over?.aborted;
   }
 
   /** Something was gained. */
