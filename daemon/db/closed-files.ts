@@ -1,6 +1,8 @@
 /** Databases in files that never change, in addition to a connection's own: opened when they are read, and closed again after a while. */
 import { join } from "node:path";
-import { monotonicMs, startTimer } from "../core/clock.ts";
+import { LRUCache } from "lru-cache";
+import { startTimer } from "../core/clock.ts";
+import { AGES } from "../core/lru.ts";
 import { causesOf, describeError, errnoOf } from "../core/service-error.ts";
 import { directoryOf, openUnchanging, preparedBy, type Queries, type Unchanging } from "./client.ts";
 
@@ -22,8 +24,10 @@ export function isLost(error: unknown): boolean {
 /** Of one connection. */
 class ClosedFiles {
   readonly #directory: string;
-  /** In order of use, the most recent last. */
-  readonly #open = new Map<string, Unchanging & { openedAtMs: number }>();
+  readonly #open = new LRUCache<string, Unchanging>({
+    ...{ max: MAX_OPEN, ttl: OPEN_MS, ...AGES },
+    dispose: (file) => file.close(),
+  });
   #timer: Timer | null = null;
 
   constructor(directory: string) {
@@ -31,20 +35,15 @@ class ClosedFiles {
   }
 
   get(path: string): Queries {
-    this.#closeOld();
-    const file = this.#open.get(path) ?? { ...this.#opened(path), openedAtMs: monotonicMs() };
-    this.#open.delete(path);
-    this.#open.set(path, file);
-    for (const [oldest] of this.#open) {
-      if (this.#open.size <= MAX_OPEN) break;
-      this.#close(oldest);
-    }
+    this.#open.purgeStale();
+    const file = this.#open.get(path) ?? this.#opened(path);
+    if (!this.#open.has(path)) this.#open.set(path, file);
     this.#expectOld();
     return file.queries;
   }
 
   closeAll(): void {
-    for (const path of this.#open.keys()) this.#close(path);
+    this.#open.clear();
   }
 
   #opened(path: string): Unchanging {
@@ -61,18 +60,9 @@ class ClosedFiles {
   #expectOld(): void {
     this.#timer ??= startTimer(() => {
       this.#timer = null;
-      this.#closeOld();
+      this.#open.purgeStale();
       if (this.#open.size > 0) this.#expectOld();
     }, OPEN_MS).unref();
-  }
-
-  #closeOld(): void {
-    for (const [path, { openedAtMs }] of this.#open) if (monotonicMs() - openedAtMs >= OPEN_MS) this.#close(path);
-  }
-
-  #close(path: string): void {
-    this.#open.get(path)?.close();
-    this.#open.delete(path);
   }
 }
 

@@ -1,5 +1,6 @@
 /** Rate limit of repeated requests to the payment service: its own limit is shared by all organizations. */
 
+import { LRUCache } from "lru-cache";
 import { Allowance } from "../../host/guest-link/pace.ts";
 
 /** Rate of one request; above it, the last result is returned. */
@@ -17,8 +18,7 @@ interface Question {
 }
 
 export class CheckoutQuestions {
-  /** By name, the newest last. */
-  readonly #questions = new Map<string, Question>();
+  readonly #questions = new LRUCache<string, Question>({ max: MAX_KEPT });
 
   /** Result of `ask`; concurrent calls share one request. */
   async once(name: string, ask: () => Promise<boolean>): Promise<boolean> {
@@ -43,13 +43,9 @@ export class CheckoutQuestions {
   }
 
   #questionOf(name: string): Question {
-    const known = this.#questions.get(name);
     const allowance = new Allowance(PER_SECOND, AT_ONCE);
-    const question = known ?? { allowance, answer: null, isUnderWay: false, isTrue: false };
-    this.#questions.delete(name);
+    const question = this.#questions.get(name) ?? { allowance, answer: null, isUnderWay: false, isTrue: false };
     this.#questions.set(name, question);
-    const [oldest] = this.#questions.keys();
-    if (this.#questions.size > MAX_KEPT && oldest !== undefined) this.#questions.delete(oldest);
     return question;
   }
 }

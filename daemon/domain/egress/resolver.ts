@@ -2,6 +2,7 @@
  * Resolves names chosen by sandboxes and organizations: with `egress.hosts_file`, else with the host's DNS servers. The host's own names,
  * of /etc/hosts and its search domains, apply to the host's own connections only.
  */
+import { LRUCache } from "lru-cache";
 import type { DnsRecord } from "../../../shared/agent-protocol/messages.ts";
 import { monotonicMs } from "../../core/clock.ts";
 import { type Asker, FairSemaphore } from "../../core/concurrency/fair-semaphore.ts";
@@ -34,7 +35,7 @@ export class HostResolver {
   readonly #hosts: HostsFile | null;
   readonly #dns = new Dns();
   readonly #places = new FairSemaphore(PLACES);
-  readonly #kept = new Map<string, CachedAddresses>();
+  readonly #kept = new LRUCache<string, CachedAddresses>({ max: MAX_KEPT });
 
   /** `file` has lines of an address and names, like /etc/hosts; "" for none. Guests cannot resolve the host's own names. */
   constructor(file: string, who: "guest" | "host") {
@@ -85,23 +86,20 @@ export class HostResolver {
   }
 
   #known(name: string): Promise<Address[]> | null {
-    const kept = this.#kept.get(name);
+    const kept = this.#kept.peek(name);
     return kept && kept.until > monotonicMs() ? kept.addresses : null;
   }
 
   #keep(name: string, addresses: Promise<Address[]>): Promise<Address[]> {
     const entry: CachedAddresses = { addresses, until: monotonicMs() + KEPT_MS.found };
-    this.#kept.delete(name);
     this.#kept.set(name, entry);
-    const [oldest] = this.#kept.keys();
-    if (this.#kept.size > MAX_KEPT && oldest !== undefined) this.#kept.delete(oldest);
     addresses.then(
       ({ length }) => {
         if (length === 0) entry.until = monotonicMs() + KEPT_MS.none;
       },
       ({ cause }: { cause?: unknown }) => {
         if (isUnanswered(cause)) entry.until = monotonicMs() + KEPT_MS.unanswered;
-        else if (this.#kept.get(name) === entry) this.#kept.delete(name);
+        else if (this.#kept.peek(name) === entry) this.#kept.delete(name);
       },
     );
     return addresses;

@@ -6,10 +6,12 @@
 import { lookup } from "node:dns/promises";
 import { request } from "node:https";
 import type { LookupFunction } from "node:net";
+import { LRUCache } from "lru-cache";
 import { monotonicMs, startTimer, stopTimer } from "../../core/clock.ts";
 import { ConcurrencyLimit } from "../../core/concurrency/concurrency-limit.ts";
 import { parseJson } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
+import { AGES } from "../../core/lru.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { kindOf, readAddress } from "../egress/addresses.ts";
 import { type Client, readMetadata } from "./metadata.ts";
@@ -31,18 +33,13 @@ export interface Asker {
   requireFetch(): void;
 }
 
-interface Cached<T> {
-  what: T;
-  untilMs: number;
-}
-
 export class ClientMetadata {
   /** Accepted hosts; empty: all with public addresses. */
   readonly #hosts: readonly string[];
   readonly #log: Pick<Log, "info">;
-  readonly #known = new Remembered<Client>();
-  /** Separate from the valid clients, so that invalid ones evict none of them. */
-  readonly #refused = new Remembered<Refusal>();
+  readonly #known = new LRUCache<string, { client: Client; untilMs: number }>({ max: MAX_KNOWN });
+  /** Apart from the others, so that bad ones push out no good one. */
+  readonly #refused = new LRUCache<string, Refusal>({ max: MAX_KNOWN, ttl: FRESH_MS.failed, ...AGES });
   readonly #fetching = new Map<string, Promise<Client>>();
   readonly #askers = new ConcurrencyLimit(MAX_FETCHES.asker, tooMany);
   readonly #hostsAsked = new ConcurrencyLimit(MAX_FETCHES.host, tooMany);
@@ -59,17 +56,17 @@ export class ClientMetadata {
     if (this.#hosts.length > 0 && !isListed)
       throw refused(`Applications of ${url.hostname} are not accepted by this service.`);
     if (url.port !== "" && !isListed) throw refused("The application's URL must have no port.");
-    const known = this.#known.get(clientId);
-    if (known && known.untilMs > monotonicMs()) return known.what;
-    const bad = this.#refused.get(clientId);
-    if (bad && bad.untilMs > monotonicMs()) throw bad.what;
+    const known = this.#known.peek(clientId);
+    if (known && known.untilMs > monotonicMs()) return known.client;
+    const bad = this.#refused.peek(clientId);
+    if (bad) throw bad;
     const under = this.#fetching.get(clientId);
     if (under) return await under;
     try {
       return await this.#begin(clientId, url, isListed, asker);
     } catch (error) {
       // A recently expired document is better than none.
-      if (error instanceof ServiceError && known && known.untilMs + FRESH_MS.stale > monotonicMs()) return known.what;
+      if (error instanceof ServiceError && known && known.untilMs + FRESH_MS.stale > monotonicMs()) return known.client;
       throw error;
     }
   }
@@ -93,39 +90,17 @@ export class ClientMetadata {
     try {
       const { body, freshMs } = await fetchDocument(url, mayBePrivate);
       const client = clientOf(clientId, body);
-      this.#known.put(clientId, { what: client, untilMs: monotonicMs() + freshMs });
+      this.#known.set(clientId, { client, untilMs: monotonicMs() + freshMs });
       return client;
     } catch (error) {
       const refusal = error instanceof Refusal ? error : refused("The application's document cannot be read.");
       // The reason is not shown to strangers: it reveals names and ports that only this host can reach.
       if (refusal !== error)
         this.#log.info("failed to read an application's document", { client_id: clientId, error: String(error) });
-      this.#known.drop(clientId);
-      this.#refused.put(clientId, { what: refusal, untilMs: monotonicMs() + FRESH_MS.failed });
+      this.#known.delete(clientId);
+      this.#refused.set(clientId, refusal);
       throw refusal;
     }
-  }
-}
-
-/** Keeps the newest MAX_KNOWN entries. */
-class Remembered<T> {
-  readonly #all = new Map<string, Cached<T>>();
-
-  get(clientId: string): Cached<T> | undefined {
-    return this.#all.get(clientId);
-  }
-
-  put(clientId: string, known: Cached<T>): void {
-    this.#all.delete(clientId);
-    this.#all.set(clientId, known);
-    for (const oldest of this.#all.keys()) {
-      if (this.#all.size <= MAX_KNOWN) break;
-      this.#all.delete(oldest);
-    }
-  }
-
-  drop(clientId: string): void {
-    this.#all.delete(clientId);
   }
 }
 

@@ -1,4 +1,5 @@
 /** Device authorization (RFC 8628): applications without a browser show a code, and poll until a person has decided. */
+import { LRUCache } from "lru-cache";
 import type { Scope } from "../../../shared/api/contract.ts";
 import { after, monotonicMs, now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
@@ -49,7 +50,7 @@ export class Devices {
   readonly #clients: Clients;
   readonly #url: () => string;
   /** Last poll of each device; removed with the device. */
-  readonly #asked = new Map<string, number>();
+  readonly #asked = new LRUCache<string, number>({ max: MAX_DEVICES });
 
   constructor(database: Database, clients: Clients, url: () => string) {
     this.#database = database;
@@ -115,12 +116,7 @@ export class Devices {
   #wait(device_sha256: string): Refusal {
     const nowMs = monotonicMs();
     const last = this.#asked.get(device_sha256) ?? Number.NEGATIVE_INFINITY;
-    this.#asked.delete(device_sha256);
     this.#asked.set(device_sha256, nowMs);
-    for (const oldest of this.#asked.keys()) {
-      if (this.#asked.size <= MAX_DEVICES) break;
-      this.#asked.delete(oldest);
-    }
     // One second less than POLL_SECONDS: clocks and networks differ.
     return nowMs - last < (POLL_SECONDS - 1) * 1000
       ? new Refusal("slow_down", `Poll again after ${POLL_SECONDS} seconds.`)

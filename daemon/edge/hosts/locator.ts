@@ -7,9 +7,11 @@
  *       └── waiting, with up to a hundred others ──▶ one query to each host ──▶ cached for a while
  */
 
+import { LRUCache } from "lru-cache";
 import { newId } from "../../../shared/ids.ts";
 import type { Host } from "../../cluster/directory.ts";
-import { monotonicMs, sleep, timeoutSignal } from "../../core/clock.ts";
+import { sleep, timeoutSignal } from "../../core/clock.ts";
+import { AGES } from "../../core/lru.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { AdaptiveTimeout } from "./adaptive-timeout.ts";
 import { type HostClient, unreachable } from "./client.ts";
@@ -48,7 +50,7 @@ export interface LocatorDeps {
 export class Locator {
   readonly #deps: LocatorDeps;
   readonly #patience = new AdaptiveTimeout();
-  readonly #known = new Map<string, { host: string | null; until: number }>();
+  readonly #known = new LRUCache<string, { host: string | null }>({ max: MAX_KNOWN, ttl: FOUND_MS, ...AGES });
   readonly #waiting = new Map<string, PromiseWithResolvers<string | null>>();
   #isAsking = false;
 
@@ -59,8 +61,8 @@ export class Locator {
   /** Null: no host has it. Rejects with rate_limited, and with host_unreachable if a host that does not answer may have it. */
   async hostOf(label: string): Promise<Host | null> {
     if (!this.#deps.question.label.test(label)) return null;
-    const known = this.#known.get(label);
-    const hostId = known && known.until > monotonicMs() ? known.host : await this.#wait(label);
+    const known = this.#known.peek(label);
+    const hostId = known ? known.host : await this.#wait(label);
     return this.#deps.others().find(({ host_id }) => host_id === hostId) ?? null;
   }
 
@@ -105,18 +107,9 @@ export class Locator {
       waiting?.reject(unreachable({ host_id: silent.host }, new Error("it did not answer the lookup")));
       return;
     }
-    this.#remember(label, found?.host ?? null);
-    waiting?.resolve(found?.host ?? null);
-  }
-
-  #remember(label: string, host: string | null): void {
-    // The oldest entry is evicted first.
-    this.#known.delete(label);
-    for (const oldest of this.#known.keys()) {
-      if (this.#known.size < MAX_KNOWN) break;
-      this.#known.delete(oldest);
-    }
-    this.#known.set(label, { host, until: monotonicMs() + (host === null ? NONE_MS : FOUND_MS) });
+    const host = found?.host ?? null;
+    this.#known.set(label, { host }, { ttl: host === null ? NONE_MS : FOUND_MS });
+    waiting?.resolve(host);
   }
 
   async #askOne(host: Host, labels: readonly string[]): Promise<Heard> {

@@ -1,5 +1,6 @@
 /** Records that an MCP client has connected: once for each key and client while the service runs. A client's name is its own claim. */
 import { CLIENT_INFO_META_KEY, isInitializeRequest } from "@modelcontextprotocol/server";
+import { LRUCache } from "lru-cache";
 import type { KeyId } from "../../../shared/ids.ts";
 import type { Caller } from "../../core/call/operation.ts";
 import { now } from "../../core/clock.ts";
@@ -12,8 +13,7 @@ const MAX_NAME = 64;
 
 export class Connected {
   readonly #record: (entry: AuditEntry) => void;
-  /** In LRU order, the most recent last. */
-  readonly #known = new Map<KeyId, Set<string>>();
+  readonly #known = new LRUCache<KeyId, Set<string>>({ max: MAX_KEYS });
 
   constructor(record: (entry: AuditEntry) => void) {
     this.#record = record;
@@ -23,12 +23,9 @@ export class Connected {
     const client = clientOf(message);
     if (client === null) return;
     const { key_id } = caller;
-    const known = this.#known.get(key_id) ?? new Set();
+    const known = this.#known.peek(key_id) ?? new Set();
     if (known.has(client) || known.size === MAX_CLIENTS) return;
-    this.#known.delete(key_id);
     this.#known.set(key_id, known.add(client));
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > MAX_KEYS && oldest !== undefined) this.#known.delete(oldest);
     this.#record({
       event: "mcp.connected",
       outcome: "success",

@@ -4,6 +4,7 @@
  * the same key and name share their checks until one of them connects; calls in progress are distinguished by number only if a session has
  * an ID.
  */
+import { LRUCache } from "lru-cache";
 import type { KeyId } from "../../../shared/ids.ts";
 import { monotonicMs } from "../../core/clock.ts";
 
@@ -42,8 +43,7 @@ export class Session {
 }
 
 export class Sessions {
-  /** In LRU order, the most recent last. */
-  readonly #sessions = new Map<string, Session>();
+  readonly #sessions = new LRUCache<string, Session>({ max: MAX_SESSIONS });
 
   /** Sessions are separate per key, whatever name a client gives. */
   of(keyId: KeyId, name: string): Session {
@@ -51,10 +51,7 @@ export class Sessions {
     const known = this.#sessions.get(id);
     const session = known && monotonicMs() - known.usedAt < SESSION_MS ? known : new Session();
     session.usedAt = monotonicMs();
-    this.#sessions.delete(id);
     this.#sessions.set(id, session);
-    const [oldest] = this.#sessions.keys();
-    if (this.#sessions.size > MAX_SESSIONS && oldest !== undefined) this.#sessions.delete(oldest);
     return session;
   }
 

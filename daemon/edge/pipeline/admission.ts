@@ -5,6 +5,7 @@
  * charged to it. Requests above a rate are delayed, so that a client which retries immediately cannot fill the loop with refusals.
  */
 
+import { LRUCache } from "lru-cache";
 import type { Caller } from "../../core/call/operation.ts";
 import { sleep } from "../../core/clock.ts";
 import { type LoopTime, loopTime, type OwnerName, ownerOf } from "../../core/loop/index.ts";
@@ -20,7 +21,7 @@ export class Admission {
   readonly #time: LoopTime;
   readonly #refusedMs: number;
   /** Callers of the last request of each connection, until its next. */
-  readonly #callers = new Map<string, { owner: OwnerName; within: string }>();
+  readonly #callers = new LRUCache<string, { owner: OwnerName; within: string }>({ max: MAX_CONNECTIONS });
 
   constructor(time = loopTime, refusedMs = REFUSED_MS) {
     this.#time = time;
@@ -45,21 +46,13 @@ export class Admission {
   ): Promise<void> | null {
     const owner = ownerOf(caller.org_id);
     const within = withinOf(caller);
-    if (connection !== null) this.#remember(connection, { owner, within });
+    if (connection !== null) this.#callers.set(connection, { owner, within });
     const enter = () => this.#time.enter(owner, operation, within);
     if (!isWithinRate) return sleep(this.#refusedMs).then(() => enter() ?? undefined);
     // It has queued as a request of this organization.
     if (!this.#time.isIn(owner, REQUEST)) return enter();
     this.#time.goesOn(owner, operation);
     return null;
-  }
-
-  #remember(connection: string, caller: { owner: OwnerName; within: string }): void {
-    if (this.#callers.size >= MAX_CONNECTIONS) {
-      const [oldest] = this.#callers.keys();
-      if (oldest !== undefined) this.#callers.delete(oldest);
-    }
-    this.#callers.set(connection, caller);
   }
 
   /** Charges the caller's organization from now on: after an await. */

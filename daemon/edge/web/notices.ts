@@ -1,20 +1,15 @@
 /** Result of a form, shown on the next page: once, to the session that has sent the form. */
+import { LRUCache } from "lru-cache";
 import type { SessionId } from "../../../shared/ids.ts";
 
 /** Above this, the oldest is dropped. */
 const MOST = 1000;
 
 export class Notices {
-  readonly #said = new Map<SessionId, string>();
+  readonly #said = new LRUCache<SessionId, string>({ max: MOST });
 
   put(sessionId: SessionId | null, text: string): void {
-    if (sessionId === null) return;
-    this.#said.delete(sessionId);
-    this.#said.set(sessionId, text);
-    for (const oldest of this.#said.keys()) {
-      if (this.#said.size <= MOST) break;
-      this.#said.delete(oldest);
-    }
+    if (sessionId !== null) this.#said.set(sessionId, text);
   }
 
   take(sessionId: SessionId | null): string | null {

@@ -2,6 +2,7 @@
  * Shared tail of a timeline for all its readers: the newest records, read and rendered once. Readers that are further behind read on their
  * own up to its start.
  */
+import { LRUCache } from "lru-cache";
 import type { StreamEvent } from "../../../core/call/operation.ts";
 import type { AuditRow } from "../table.ts";
 
@@ -65,7 +66,7 @@ export class SharedTail {
   #last: number;
   #characters = 0;
   /** By index of the first event; the most recently made slice is the last. */
-  readonly #slices = new Map<number, Slice>();
+  readonly #slices = new LRUCache<number, Slice>({ max: MAX_SLICES });
 
   constructor(source: Source) {
     this.#source = source;
@@ -90,14 +91,10 @@ export class SharedTail {
   #sliceAt(first: number): Slice | null {
     const place = this.#events[first]?.seq;
     if (place === undefined) return null;
-    const known = this.#slices.get(place);
+    const known = this.#slices.peek(place);
     if (known) return known;
     const slice = sliceOfTold(this.#events.slice(first, first + AT_ONCE));
     this.#slices.set(place, slice);
-    for (const oldest of this.#slices.keys()) {
-      if (this.#slices.size <= MAX_SLICES) break;
-      this.#slices.delete(oldest);
-    }
     return slice;
   }
 

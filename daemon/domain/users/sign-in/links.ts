@@ -1,4 +1,5 @@
 /** Single-use links: for setup of the service, account recovery, invitation to an organization, and verification of an address. */
+import { LRUCache } from "lru-cache";
 import { INVITATION_SECONDS } from "../../../../shared/api/people/members.ts";
 import { type LinkId, newId } from "../../../../shared/ids.ts";
 import { after, now } from "../../../core/clock.ts";
@@ -77,20 +78,16 @@ export function pathOf(kind: LinkRow["kind"], token: string): string {
 
 /** Links in e-mails. Each token is created when its e-mail is sent, except for links that were shown as well, recently. */
 export class EmailLinks {
-  readonly #shown = new Map<LinkId, string>();
+  readonly #shown = new LRUCache<LinkId, string>({ max: MAX_SHOWN });
 
   /** The path has been handed out already. Within a transaction. */
   show(linkId: LinkId, path: string): void {
     this.#shown.set(linkId, path);
-    for (const oldest of this.#shown.keys()) {
-      if (this.#shown.size <= MAX_SHOWN) break;
-      this.#shown.delete(oldest);
-    }
   }
 
   /** Within a transaction: the path for the e-mail; null if the link is no longer valid. */
   relink(queries: Queries, linkId: LinkId): string | null {
-    const shown = this.#shown.get(linkId);
+    const shown = this.#shown.peek(linkId);
     if (shown !== undefined) return goodLink(queries, linkId, now()) ? shown : null;
     const { secret, sha256 } = makeSecret();
     const row = changeToken(queries, linkId, sha256, now());
