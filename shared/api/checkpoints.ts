@@ -5,7 +5,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, page, pageQuery, record, timestamp } from "./contract.ts";
 import { room, roomId, roomPath } from "./rooms.ts";
 import { agentId } from "./sandboxes.ts";
-import { DEFAULT_SNAPSHOT_SECONDS, MAX_SNAPSHOT_SECONDS, madeOfSnapshot } from "./snapshots.ts";
+import { DEFAULT_SNAPSHOT_SECONDS, expiresInSeconds, madeOfSnapshot } from "./snapshots.ts";
 
 /** Of a room. */
 export const MAX_CHECKPOINTS = 64;
@@ -60,13 +60,7 @@ export const checkpointCreate = operation({
   query: NONE,
   body: fields({
     name: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: "For people." })),
-    expires_in_seconds: Type.Optional(
-      Type.Integer({
-        minimum: 60,
-        maximum: MAX_SNAPSHOT_SECONDS,
-        description: `Lifetime, after which it is deleted; ${DEFAULT_SNAPSHOT_SECONDS} (7 days) if absent.`,
-      }),
-    ),
+    expires_in_seconds: expiresInSeconds,
   }),
   output: checkpointRecord,
   outcomes: { created: 201 },

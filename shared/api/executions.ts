@@ -13,7 +13,7 @@ import {
   record,
   timestamp,
 } from "./contract.ts";
-import { environment, environmentJson, sandboxPath, WAKING_ERRORS } from "./sandboxes.ts";
+import { environment, environmentJson, REACH_ERRORS, sandboxPath } from "./sandboxes.ts";
 
 export const MAX_STDIN_BYTES = 8 * 1024 * 1024;
 export const MAX_OUTPUT_BYTES = 8 * 1024 * 1024;
@@ -116,19 +116,23 @@ const command = {
   ),
 };
 
-const reached = [
-  "room_not_found",
-  "sandbox_not_found",
-  "invalid_state",
-  "room_destroying",
-  "guest_unreachable",
-  "disk_full",
-  ...WAKING_ERRORS,
-] as const;
-const ofExecution = [...reached, "execution_not_found", "history_gone"] as const;
+/** Position and end of a stream of events. */
+export const streamQuery = (further: string) =>
+  fields({
+    after: Type.Optional(
+      Type.Integer({
+        minimum: -1,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: "seq of the last event you have; from the beginning if absent.",
+      }),
+    ),
+    follow: Type.Optional(Type.Boolean({ description: `Whether to wait for further ${further}; true if absent.` })),
+  });
+
+const ofExecution = [...REACH_ERRORS, "execution_not_found", "history_gone"] as const;
 
 const commandErrors = [
-  ...reached,
+  ...REACH_ERRORS,
   "exec_id_in_use",
   "invalid_command",
   "cwd_not_found",
@@ -289,7 +293,7 @@ export const executionList = operation({
   body: null,
   output: page(execution),
   outcomes: { ok: 200 },
-  errors: [...reached, "invalid_cursor"],
+  errors: [...REACH_ERRORS, "invalid_cursor"],
   audit: "exec.read",
 });
 
@@ -349,16 +353,7 @@ export const executionStream = operation({
   access: "exec",
   watched: true,
   params: executionPath,
-  query: fields({
-    after: Type.Optional(
-      Type.Integer({
-        minimum: -1,
-        maximum: Number.MAX_SAFE_INTEGER,
-        description: "seq of the last event you have; from the beginning if absent.",
-      }),
-    ),
-    follow: Type.Optional(Type.Boolean({ description: "Whether to wait for further output; true if absent." })),
-  }),
+  query: streamQuery("output"),
   body: null,
   headers: ["last_event_id"],
   output: executionEvent,

@@ -135,6 +135,20 @@ const sending = {
   ...content,
 };
 
+const sendErrors = [
+  "room_not_found",
+  "room_destroying",
+  "source_mismatch",
+  "agent_not_found",
+  "message_not_found",
+  "agent_unavailable",
+  "already_exists",
+  "conflicting_fields",
+  "payload_too_large",
+  "inbox_full",
+  "quota_exceeded",
+] as const;
+
 export const agentSend = operation({
   name: "agent_send",
   method: "POST",
@@ -159,22 +173,7 @@ export const agentSend = operation({
   }),
   output: sent,
   outcomes: { accepted: 202, known: 200, replied: 200 },
-  errors: [
-    "room_not_found",
-    "room_destroying",
-    "source_mismatch",
-    "agent_not_found",
-    "message_not_found",
-    "agent_unavailable",
-    "already_exists",
-    "conflicting_fields",
-    "deadlock_detected",
-    "payload_too_large",
-    "inbox_full",
-    "quota_exceeded",
-    "reply_timeout",
-    "shutting_down",
-  ],
+  errors: [...sendErrors, "deadlock_detected", "reply_timeout", "shutting_down"],
   audit: "message.sent",
   example: {
     body: { source: "planner", destination: "worker-1", kind: "request", payload: { path: "/results/report.txt" } },
@@ -204,20 +203,7 @@ export const messageSendMany = operation({
   many: "messages",
   output: fields({ messages: Type.Array(record("MessageReceipt", receipt), { description: "In the same order." }) }),
   outcomes: { accepted: 202, known: 200 },
-  errors: [
-    "room_not_found",
-    "room_destroying",
-    "source_mismatch",
-    "agent_not_found",
-    "message_not_found",
-    "agent_unavailable",
-    "already_exists",
-    "conflicting_fields",
-    "payload_too_large",
-    "inbox_full",
-    "quota_exceeded",
-    "shutting_down",
-  ],
+  errors: [...sendErrors, "shutting_down"],
   audit: "message.sent",
   example: {
     body: {
@@ -332,19 +318,7 @@ export const messageReply = operation({
   }),
   output: fields(receipt),
   outcomes: { accepted: 202, known: 200 },
-  errors: [
-    "room_not_found",
-    "room_destroying",
-    "source_mismatch",
-    "agent_not_found",
-    "message_not_found",
-    "agent_unavailable",
-    "already_exists",
-    "conflicting_fields",
-    "payload_too_large",
-    "inbox_full",
-    "quota_exceeded",
-  ],
+  errors: [...sendErrors],
   audit: "message.replied",
   example: { body: { source: "worker-1", payload: { ok: true } } },
 });

@@ -2,7 +2,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { errorEvent, fields, NONE, named, oneOf, operation, record, timestamp } from "./contract.ts";
 import { entryFields, entryPage, entryPageQuery, fileMode, moveFields, owner, pathBytes } from "./file-entries.ts";
-import { sandboxPath, WAKING_ERRORS } from "./sandboxes.ts";
+import { REACH_ERRORS, sandboxPath } from "./sandboxes.ts";
 
 /** Maximum concurrent file operations of one sandbox, and how long further ones wait. */
 export const MAX_FILE_CALLS = 32;
@@ -19,16 +19,7 @@ const guestPath = Type.String({
 const entry = record("SandboxFileEntry", entryFields({ uid: Type.Integer(), gid: Type.Integer() }));
 export type SandboxFileEntry = Static<typeof entry>;
 
-const reached = [
-  "room_not_found",
-  "sandbox_not_found",
-  "invalid_state",
-  "room_destroying",
-  "guest_unreachable",
-  "disk_full",
-  "rate_limited",
-  ...WAKING_ERRORS,
-] as const;
+const reached = ["rate_limited", ...REACH_ERRORS] as const;
 const pathErrors = [...reached, "invalid_path", "path_not_found"] as const;
 const changeErrors = [...pathErrors, "validation_failed", "already_exists"] as const;
 

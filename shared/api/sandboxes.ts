@@ -66,6 +66,16 @@ export const WAKING_ERRORS = [
   "not_ready",
   "drive_full",
 ] as const satisfies ErrorCode[];
+/** Errors of a call that reaches a guest, and wakes it first. */
+export const REACH_ERRORS = [
+  "room_not_found",
+  "sandbox_not_found",
+  "invalid_state",
+  "room_destroying",
+  "guest_unreachable",
+  "disk_full",
+  ...WAKING_ERRORS,
+] as const satisfies ErrorCode[];
 
 const timeouts = {
   idle_timeout_seconds: Type.Optional(
@@ -106,20 +116,11 @@ const lifecycleInput = Type.Optional(
   ),
 );
 
-export const SANDBOX_STATES = [
-  "creating",
-  "starting",
-  "running",
-  "pausing",
-  "paused",
-  "hibernating",
-  "hibernated",
-  "resuming",
-  "failed",
-  "destroying",
-  "destroyed",
-] as const;
+const LIVE = ["creating", "starting", "running", "pausing", "paused", "hibernating", "hibernated", "resuming"] as const;
+export const SANDBOX_STATES = [...LIVE, "failed", "destroying", "destroyed"] as const;
 export type SandboxState = (typeof SANDBOX_STATES)[number];
+/** States in which it runs or can run again. */
+export const LIVE_STATES: readonly SandboxState[] = LIVE;
 
 export const EXIT_CAUSES = [
   "user_requested",

@@ -1,7 +1,7 @@
 /** Interface of screens: a screenshot of a sandbox, its keyboard and mouse, and a live view by WebSocket. */
 import { Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, timestamp } from "./contract.ts";
-import { sandboxPath, WAKING_ERRORS } from "./sandboxes.ts";
+import { REACH_ERRORS, sandboxPath } from "./sandboxes.ts";
 
 export const COMPUTER_ACTIONS = [
   "screenshot",
@@ -46,16 +46,6 @@ const point = (description: string) =>
 const PICTURE =
   "The picture, a PNG. null if none was requested. Except for screenshot and zoom it is also null if the action was done and its picture would be larger than 4 MiB, or too many are being taken: then take one with screenshot.";
 
-const READ_ERRORS = [
-  "room_not_found",
-  "sandbox_not_found",
-  "invalid_state",
-  "room_destroying",
-  "guest_unreachable",
-  "disk_full",
-  ...WAKING_ERRORS,
-] as const;
-
 export const screenGet = operation({
   name: "screen_get",
   extension: "screen",
@@ -72,7 +62,7 @@ export const screenGet = operation({
   output: Type.Unknown(),
   outcomes: { ok: 200 },
   bytesOutput: ["image/png"],
-  errors: [...READ_ERRORS],
+  errors: [...REACH_ERRORS],
   audit: "screen.read",
 });
 
@@ -143,7 +133,7 @@ export const computer = operation({
     screenshot_b64: nullable(Type.String({ contentEncoding: "base64", description: PICTURE })),
   }),
   outcomes: { ok: 200 },
-  errors: [...READ_ERRORS],
+  errors: [...REACH_ERRORS],
   audit: "screen.used",
   example: { body: { action: "left_click", coordinate: [640, 400], width: 1280 } },
 });
@@ -201,7 +191,7 @@ export const screenTicket = operation({
     expires_at: timestamp,
   }),
   outcomes: { created: 201 },
-  errors: [...READ_ERRORS],
+  errors: [...REACH_ERRORS],
   onFullDisk: true,
   secretOutput: true,
   audit: "screen.ticket_made",
@@ -232,6 +222,6 @@ export const screenView = operation({
   body: null,
   output: Type.Unknown(),
   outcomes: { attached: 101 },
-  errors: [...READ_ERRORS, "source_mismatch"],
+  errors: [...REACH_ERRORS, "source_mismatch"],
   audit: "screen.watched",
 });

@@ -55,7 +55,7 @@ export const madeOfSnapshot = record("Fork", {
 
 const snapshotPath = fields({ room_id: roomId, snapshot_id: Type.String({ pattern: "^[A-Za-z0-9_]{1,64}$" }) });
 
-const expires_in_seconds = Type.Optional(
+export const expiresInSeconds = Type.Optional(
   Type.Integer({
     minimum: 60,
     maximum: MAX_SNAPSHOT_SECONDS,
@@ -89,7 +89,7 @@ export const snapshotCreate = operation({
   body: fields({
     name: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: "For people." })),
     mode: Type.Optional(oneOf(SNAPSHOT_MODES, { description: "full if absent." })),
-    expires_in_seconds,
+    expires_in_seconds: expiresInSeconds,
   }),
   output: snapshotRecord,
   outcomes: { created: 201 },
@@ -170,7 +170,7 @@ export const sandboxFork = operation({
       }),
       { minItems: 1, maxItems: MAX_FORKS, description: "One for each copy: the agent that it serves." },
     ),
-    expires_in_seconds,
+    expires_in_seconds: expiresInSeconds,
   }),
   output: fields({
     snapshot_id: Type.String(),

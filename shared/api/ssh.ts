@@ -4,8 +4,7 @@
  */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, record, timestamp } from "./contract.ts";
-import type { ErrorCode } from "./errors.ts";
-import { sandboxPath, WAKING_ERRORS } from "./sandboxes.ts";
+import { REACH_ERRORS, sandboxPath } from "./sandboxes.ts";
 
 export const MAX_SSH_KEYS = 256;
 export const MAX_SSH_ACCESSES = 64;
@@ -195,21 +194,11 @@ export const sshLogin = operation({
   audit: "ssh.login",
 });
 
-const OPEN_ERRORS: ErrorCode[] = [
-  "room_not_found",
-  "sandbox_not_found",
-  "invalid_state",
-  "room_destroying",
-  "guest_unreachable",
-  "disk_full",
-  ...WAKING_ERRORS,
-];
-
 export const sshExec = operation({
   ...atTheDoor,
   name: "ssh_exec",
   summary: "Run a command within a session",
-  errors: [...OPEN_ERRORS, "invalid_command", "too_many_executions"],
+  errors: [...REACH_ERRORS, "invalid_command", "too_many_executions"],
   body: fields({
     command: Type.String({ maxLength: 128 * 1024, pattern: "^[^\\0]*$", code: "invalid_command" }),
     env: environment,
@@ -222,7 +211,7 @@ export const sshShell = operation({
   ...atTheDoor,
   name: "ssh_shell",
   summary: "Open a login shell within a session",
-  errors: [...OPEN_ERRORS, "too_many_executions"],
+  errors: [...REACH_ERRORS, "too_many_executions"],
   body: fields({ env: environment, screen }),
   audit: "ssh.shell",
 });
@@ -231,7 +220,7 @@ export const sshSftp = operation({
   ...atTheDoor,
   name: "ssh_sftp",
   summary: "Move files within a session",
-  errors: [...OPEN_ERRORS, "too_many_executions"],
+  errors: [...REACH_ERRORS, "too_many_executions"],
   body: fields({}),
   audit: "ssh.sftp",
 });
@@ -240,7 +229,7 @@ export const sshForward = operation({
   ...atTheDoor,
   name: "ssh_forward",
   summary: "Connect to a port or a Unix socket of the guest within a session",
-  errors: [...OPEN_ERRORS, "port_not_listening", "source_mismatch"],
+  errors: [...REACH_ERRORS, "port_not_listening", "source_mismatch"],
   body: fields({
     host: Type.Optional(Type.String({ maxLength: 255 })),
     port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535 })),

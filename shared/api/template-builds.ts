@@ -1,6 +1,7 @@
 /** Interface of building an organization's templates: start, follow, cancel. */
 import { type Static, Type } from "@sinclair/typebox";
 import { errorEvent, fields, NONE, named, nullable, oneOf, operation, record, timestamp } from "./contract.ts";
+import { streamQuery } from "./executions.ts";
 import { anyWarnings } from "./rooms.ts";
 import { egressEntryList } from "./sandboxes.ts";
 import { TEMPLATE_PATTERN } from "./templates.ts";
@@ -233,16 +234,7 @@ export const templateBuildStream = operation({
     "Like an execution's stream: started (seq 0), stdout with a line in data_b64, state when it changes, ping every 15 s, and last exit or error. A stream without one of these two is incomplete: call again with after.",
   access: "sandboxes:read",
   params: buildPath,
-  query: fields({
-    after: Type.Optional(
-      Type.Integer({
-        minimum: -1,
-        maximum: Number.MAX_SAFE_INTEGER,
-        description: "seq of the last event you have; from the beginning if absent.",
-      }),
-    ),
-    follow: Type.Optional(Type.Boolean({ description: "Whether to wait for further events; true if absent." })),
-  }),
+  query: streamQuery("events"),
   body: null,
   headers: ["last_event_id"],
   output: buildEvent,

@@ -2,7 +2,7 @@
 
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { MAX_PORTS, sandboxExposePort } from "../../../shared/api/ports.ts";
-import type { SandboxState } from "../../../shared/api/sandboxes.ts";
+import { LIVE_STATES } from "../../../shared/api/sandboxes.ts";
 import { type Bound, bind, type KeyCall } from "../../core/call/operation.ts";
 import { requireActive } from "../../core/call/room-target.ts";
 import { after, now } from "../../core/clock.ts";
@@ -16,17 +16,6 @@ import { toPortRecord } from "./record.ts";
 import { changeMaker, findPort, insertPort, listPorts } from "./store.ts";
 import type { PortRow } from "./table.ts";
 import { newLabel } from "./tokens.ts";
-
-const ALLOWED: readonly SandboxState[] = [
-  "creating",
-  "starting",
-  "running",
-  "pausing",
-  "paused",
-  "hibernating",
-  "hibernated",
-  "resuming",
-];
 
 export function makeExpose(parts: PortParts): Bound {
   return bind(sandboxExposePort, {
@@ -142,10 +131,10 @@ function sooner(one: string | null, other: string | null): string | null {
 /** Throws room_destroying, invalid_state. */
 export function requireExposable({ room, row: { agent_id, state } }: PortTarget): void {
   requireActive(room);
-  if (ALLOWED.includes(state)) return;
+  if (LIVE_STATES.includes(state)) return;
   throw new ServiceError("invalid_state", {
     detail: `Sandbox ${agent_id} is ${state}: its ports can no longer be exposed.`,
-    details: { state, allowed_states: ALLOWED },
+    details: { state, allowed_states: LIVE_STATES },
   });
 }
 

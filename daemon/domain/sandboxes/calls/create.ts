@@ -1,7 +1,7 @@
 /** Creates a sandbox: checks the request, writes the row, and responds when the guest is ready. */
 
 import type { InputOf } from "../../../../shared/api/contract.ts";
-import { type SandboxState, sandboxCreate } from "../../../../shared/api/sandboxes.ts";
+import { LIVE_STATES, type SandboxState, sandboxCreate } from "../../../../shared/api/sandboxes.ts";
 import { newId, type SandboxId } from "../../../../shared/ids.ts";
 import { type Bound, bind, type KeyCall } from "../../../core/call/operation.ts";
 import { type RoomTarget, requireActive } from "../../../core/call/room-target.ts";
@@ -34,17 +34,6 @@ const DEFAULT_WAIT_MS = 60_000;
 const MAX_CID_TRIES = 20;
 /** Limit of a launch, which takes a tenth of it. */
 const LAUNCH_MS = 2_000;
-
-const IS_COMING: readonly SandboxState[] = [
-  "creating",
-  "starting",
-  "running",
-  "pausing",
-  "paused",
-  "hibernating",
-  "hibernated",
-  "resuming",
-];
 
 type Input = InputOf<typeof sandboxCreate>;
 
@@ -130,7 +119,7 @@ interface StartedSandbox {
 function begunBy(supervisors: Supervisors, call: KeyCall): StartedSandbox | null {
   const { begun } = call.work;
   const supervisor = begun && supervisors.get(String(begun.sandbox_id));
-  if (!supervisor || !IS_COMING.includes(supervisor.row.state)) return null;
+  if (!supervisor || !LIVE_STATES.includes(supervisor.row.state)) return null;
   describe(call, supervisor.row);
   return { supervisor, warnings: [] };
 }

@@ -1,5 +1,6 @@
 /** Operations on a sandbox's egress list. */
 import { egressExplain, egressGet, egressSet, sandboxNetwork } from "../../../../shared/api/egress.ts";
+import { LIVE_STATES } from "../../../../shared/api/sandboxes.ts";
 import { type Bound, bind, type RuleBreak } from "../../../core/call/operation.ts";
 import { requireActive } from "../../../core/call/room-target.ts";
 import { ServiceError } from "../../../core/service-error.ts";
@@ -10,17 +11,6 @@ import { findTarget, findTargetEver } from "../find.ts";
 import { requireState } from "../lifecycle/state.ts";
 import type { Supervisors } from "../lifecycle/supervisors.ts";
 import type { SandboxRow } from "../table.ts";
-
-const CHANGEABLE = [
-  "creating",
-  "starting",
-  "running",
-  "pausing",
-  "paused",
-  "hibernating",
-  "hibernated",
-  "resuming",
-] as const;
 
 const NO_HOST: RuleBreak = {
   field: "host",
@@ -71,7 +61,7 @@ export function makeEgressCalls(deps: SandboxDeps, supervisors: Supervisors): Bo
       rules: ({ allowlist }) => egressRules("allowlist", allowlist),
       run: async (call, { allowlist, if_revision }, { room, row }) => {
         requireActive(room);
-        requireState(row, CHANGEABLE);
+        requireState(row, LIVE_STATES);
         const supervisor = supervisors.get(row.sandbox_id);
         if (!supervisor) throw new ServiceError("guest_unreachable");
         if (!row.guest_net) {
@@ -83,7 +73,7 @@ export function makeEgressCalls(deps: SandboxDeps, supervisors: Supervisors): Bo
         }
         const before = listOf(row);
         const changed = await supervisor.changeBy((current) => {
-          requireState(current, CHANGEABLE);
+          requireState(current, LIVE_STATES);
           const revision = current.egress_revision;
           if (if_revision !== undefined && if_revision !== revision) throw changedMeanwhile(revision);
           return { ...egressOf(allowlist, true, "none"), egress_revision: revision + 1 };

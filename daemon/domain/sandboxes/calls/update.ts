@@ -1,6 +1,6 @@
 /** Changes a sandbox's labels, idle action and expiry. */
 import type { InputOf } from "../../../../shared/api/contract.ts";
-import { sandboxUpdate } from "../../../../shared/api/sandboxes.ts";
+import { LIVE_STATES, sandboxUpdate } from "../../../../shared/api/sandboxes.ts";
 import { type Bound, bind, type RuleBreak } from "../../../core/call/operation.ts";
 import { requireActive } from "../../../core/call/room-target.ts";
 import { after, now } from "../../../core/clock.ts";
@@ -18,16 +18,7 @@ export function makeUpdate(deps: SandboxDeps, supervisors: Supervisors): Bound {
     rules: (input) => [...lifecycleRules(input), ...endRules(input)],
     run: async (_call, input, { room, row }) => {
       requireActive(room);
-      requireState(row, [
-        "creating",
-        "starting",
-        "running",
-        "pausing",
-        "paused",
-        "hibernating",
-        "hibernated",
-        "resuming",
-      ]);
+      requireState(row, LIVE_STATES);
       const change: Partial<SandboxRow> = {};
       if (input.labels !== undefined) change.labels = input.labels;
       Object.assign(change, lifecycleOf(input, row));

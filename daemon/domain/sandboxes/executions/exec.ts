@@ -2,21 +2,18 @@
 import { sandboxExec } from "../../../../shared/api/executions.ts";
 import { type Bound, bind, keyBehind } from "../../../core/call/operation.ts";
 import { now } from "../../../core/clock.ts";
-import { whenResolved } from "../../../core/concurrency/maybe-promise.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { Following } from "../../../host/guest-link/exec.ts";
-import { pathRule } from "../../drive/path.ts";
 import { heldInstead, requireDriveFor } from "../drive-held.ts";
-import { findTarget } from "../find.ts";
 import type { Supervisors } from "../lifecycle/supervisors.ts";
 import { placeOf } from "../metering.ts";
+import { commandCheck } from "./command-check.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { execWithin } from "./exec-within.ts";
 import { guestAccessOf } from "./guest-access.ts";
 import { beginnerOf, wasMetered } from "./record-end.ts";
 import { commandFacts } from "./run/redact.ts";
 import { requestOf } from "./run/request.ts";
-import { execRules } from "./run/rules.ts";
 import { runCommand } from "./run/run.ts";
 import type { SaveStreams } from "./run/saving.ts";
 import { Stdins, stdinIn } from "./run/stdin.ts";
@@ -28,14 +25,7 @@ export function makeExec(deps: ExecutionDeps): Bound {
   const { queries } = database;
   const stdins = new Stdins(sandboxExec.name);
   return bind(sandboxExec, {
-    find: (call, params) => {
-      call.work.effect = { started: false };
-      return findTarget(deps.sandboxes, call, params);
-    },
-    rules: (input, { row }) => {
-      const broken = [...execRules(input), ...pathRule("output_to", input.output_to)];
-      return whenResolved(stdins.rules(input, stdinIn(input), row.org_id), (ofStdin) => [...broken, ...ofStdin]);
-    },
+    ...commandCheck(deps.sandboxes, stdins),
     run: async (call, input, target) => {
       await deps.waking.requireAwake(target);
       const { room, row } = target;

@@ -1,11 +1,9 @@
 /** execution_start: starts a command and leaves it running. */
 import { executionStart } from "../../../../shared/api/executions.ts";
 import { type Bound, bind, keyBehind } from "../../../core/call/operation.ts";
-import { whenResolved } from "../../../core/concurrency/maybe-promise.ts";
-import { pathRule } from "../../drive/path.ts";
 import { heldInstead, requireDriveFor } from "../drive-held.ts";
-import { findTarget } from "../find.ts";
 import { placeOf } from "../metering.ts";
+import { commandCheck } from "./command-check.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { guestAccessOf } from "./guest-access.ts";
 import { beginnerOf } from "./record-end.ts";
@@ -13,7 +11,6 @@ import { begin, feedAll } from "./run/output.ts";
 import { toExecutionRecord } from "./run/record.ts";
 import { commandFacts } from "./run/redact.ts";
 import { backgroundRequestOf } from "./run/request.ts";
-import { execRules } from "./run/rules.ts";
 import { Stdins, stdinIn } from "./run/stdin.ts";
 import { commandSpan } from "./span.ts";
 
@@ -21,14 +18,7 @@ export function makeStart(deps: ExecutionDeps): Bound {
   const { supervisors, ends, bounds } = deps;
   const stdins = new Stdins(executionStart.name);
   return bind(executionStart, {
-    find: (call, params) => {
-      call.work.effect = { started: false };
-      return findTarget(deps.sandboxes, call, params);
-    },
-    rules: (input, { row }) => {
-      const broken = [...execRules(input), ...pathRule("output_to", input.output_to)];
-      return whenResolved(stdins.rules(input, stdinIn(input), row.org_id), (ofStdin) => [...broken, ...ofStdin]);
-    },
+    ...commandCheck(deps.sandboxes, stdins),
     run: async (call, input, target) => {
       await deps.waking.requireAwake(target);
       const { room, row } = target;

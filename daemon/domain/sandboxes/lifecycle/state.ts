@@ -8,14 +8,8 @@
  *         └──────────┴─────────┴─ any of these ──▶ failed
  *     any but failed ──▶ destroying ──▶ destroyed ◀── failed
  */
-import { SANDBOX_STATES, type SandboxState } from "../../../../shared/api/sandboxes.ts";
+import { LIVE_STATES, SANDBOX_STATES, type SandboxState } from "../../../../shared/api/sandboxes.ts";
 import { ServiceError } from "../../../core/service-error.ts";
-
-/** States from which a sandbox can fail. */
-const LIVE = [
-  ...(["creating", "starting", "running", "pausing", "paused"] as const),
-  ...(["hibernating", "hibernated", "resuming"] as const),
-] as const;
 
 type Ways = Partial<Record<SandboxState, readonly SandboxState[]>>;
 
@@ -70,14 +64,14 @@ export const VERBS = {
     otherwise: "refused",
     ways: { paused: ["resuming"], hibernated: ["resuming"], resuming: ["running", "hibernated"] },
   },
-  /** The guest has ended, failed to start, or is overdue. */
-  fail: { acts: LIVE, otherwise: "nothing", ways: fromEach(LIVE, "failed") },
+  /** The guest is gone, did not come up, or is overdue. */
+  fail: { acts: LIVE_STATES, otherwise: "nothing", ways: fromEach(LIVE_STATES, "failed") },
   /** Ends processes and frees resources that a failed sandbox still holds. */
   free: { acts: ["failed"], otherwise: "nothing", ways: {} },
   destroy: {
-    acts: [...LIVE, "failed", "destroying"],
+    acts: [...LIVE_STATES, "failed", "destroying"],
     otherwise: "nothing",
-    ways: { ...fromEach(LIVE, "destroying"), ...fromEach(["failed", "destroying"], "destroyed") },
+    ways: { ...fromEach(LIVE_STATES, "destroying"), ...fromEach(["failed", "destroying"], "destroyed") },
   },
 } as const satisfies Record<string, VerbRule>;
 
