@@ -8,7 +8,7 @@
  */
 import { networkInterfaces } from "node:os";
 import type { Server } from "bun";
-import { startTimer, stopTimer } from "../core/clock.ts";
+import { orAfter } from "../core/concurrency/published.ts";
 import type { Certificate } from "../core/config/certificate.ts";
 import { errnoOf } from "../core/service-error.ts";
 
@@ -97,10 +97,7 @@ export function openListener(
     },
     stop: async (graceMs) => {
       const servers = [...current, ...draining];
-      const grace = Promise.withResolvers<void>();
-      const timer = startTimer(grace.resolve, graceMs);
-      await Promise.race([Promise.all(servers.map((server) => server.stop(false))), grace.promise]);
-      stopTimer(timer);
+      await orAfter(Promise.all(servers.map((server) => server.stop(false))), graceMs, null);
       await Promise.all(servers.map((server) => server.stop(true)));
     },
   };

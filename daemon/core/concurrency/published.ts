@@ -77,6 +77,26 @@ export async function within<T>(promise: Promise<T>, deadlineMs: number, what: s
   }
 }
 
+/** Settles like `work`, or resolves to `value` after `ms` or when the signal aborts. The work itself continues. */
+export async function orAfter<T, Late>(
+  work: Promise<T>,
+  ms: number,
+  value: Late,
+  signal?: AbortSignal,
+): Promise<T | Late> {
+  const late = Promise.withResolvers<Late>();
+  const giveUp = () => late.resolve(value);
+  const timer = startTimer(giveUp, ms);
+  signal?.addEventListener("abort", giveUp, { once: true });
+  if (signal?.aborted) giveUp();
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    stopTimer(timer);
+    signal?.removeEventListener("abort", giveUp);
+  }
+}
+
 /** Settles like `work`, or rejects as soon as the signal is given. The work itself continues. */
 export async function unlessGivenUp<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   const givenUp = Promise.withResolvers<never>();

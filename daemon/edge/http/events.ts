@@ -5,6 +5,7 @@
 
 import type { EventsReply, StreamEvent } from "../../core/call/operation.ts";
 import { startTimer, stopTimer } from "../../core/clock.ts";
+import { orAfter } from "../../core/concurrency/published.ts";
 import { loopTime, Pieces } from "../../core/loop/index.ts";
 
 /** Keep-alive for proxies and clients. */
@@ -108,7 +109,7 @@ function streamOf<Value>(
         stopTimer(untaken);
         await turns.next();
         next ??= values.next();
-        const found = await nextOrPing(next);
+        const found = await orAfter(next, PING_EVERY_MS, PING);
         if (found === PING) {
           controller.enqueue(write([PING]));
           return watch(controller);
@@ -128,14 +129,4 @@ function streamOf<Value>(
     },
     { highWaterMark: 0 },
   );
-}
-
-async function nextOrPing<T>(next: Promise<T>): Promise<T | StreamEvent> {
-  const { promise, resolve } = Promise.withResolvers<StreamEvent>();
-  const timer = startTimer(() => resolve(PING), PING_EVERY_MS);
-  try {
-    return await Promise.race([next, promise]);
-  } finally {
-    stopTimer(timer);
-  }
 }

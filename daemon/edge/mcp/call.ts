@@ -14,7 +14,8 @@ import { type TraceContext, writeTraceparent } from "../../../shared/traceparent
 import type { Host } from "../../cluster/directory.ts";
 import { type Bound, bodyOf, type Done, NO_TRANSFER } from "../../core/call/operation.ts";
 import type { Traces } from "../../core/call/traces.ts";
-import { monotonicMs, startTimer, stopTimer } from "../../core/clock.ts";
+import { monotonicMs } from "../../core/clock.ts";
+import { orAfter } from "../../core/concurrency/published.ts";
 import type { Log } from "../../core/log.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { HostClient } from "../hosts/client.ts";
@@ -174,7 +175,7 @@ export class ToolCall {
 
   async #walk(bound: Bound, args: Arguments, withinMs = this.leftMs, sent: FileUpload | null = null): Promise<Reply> {
     const work = this.#deps.road.run(bound, this.#requestOf(bound.operation, args, sent));
-    const reply = await this.#unlessLate(work, withinMs);
+    const reply = await orAfter(work, withinMs, null, this.#signal);
     if (reply === null) {
       work.then((late) => {
         if (late.kind !== "done") return;
@@ -200,7 +201,7 @@ export class ToolCall {
   /** A file that breaks off is an error, and none that is shorter. */
   async #fileReply(done: Done<Operation>): Promise<Reply> {
     try {
-      const read = await this.#unlessLate(bytesOf(done), this.leftMs);
+      const read = await orAfter(bytesOf(done), this.leftMs, null, this.#signal);
       if (read) return { kind: "done", done, body: {}, file: read };
       if (done.bytes) return { kind: "late" };
       const body = (done.answer ? await done.answer.json() : bodyOf(done)) as Arguments;
@@ -334,20 +335,6 @@ export class ToolCall {
     const asked = requestOf(url.href, operation.method, authorization === null ? {} : { authorization }, sent);
     const about = { ip, request_id, own: others.own, source: "mcp" } as const;
     return await outcomeOf(await forwardRequest(others.client, host, asked, about, this.#signal));
-  }
-
-  async #unlessLate<T>(work: Promise<T>, withinMs: number): Promise<T | null> {
-    const late = Promise.withResolvers<null>();
-    const giveUp = () => late.resolve(null);
-    const timer = startTimer(giveUp, withinMs);
-    this.#signal.addEventListener("abort", giveUp, { once: true });
-    if (this.#signal.aborted) giveUp();
-    try {
-      return await Promise.race([work, late.promise]);
-    } finally {
-      stopTimer(timer);
-      this.#signal.removeEventListener("abort", giveUp);
-    }
   }
 }
 

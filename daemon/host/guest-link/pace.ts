@@ -3,7 +3,7 @@
  * read from until it has earned it back, so that it slows down only itself.
  */
 import { FrameType } from "../../../shared/agent-protocol/frame.ts";
-import { monotonicMs, startTimer } from "../../core/clock.ts";
+import { monotonicMs, sleep } from "../../core/clock.ts";
 
 /** A command that writes single bytes as fast as it can needs a third of it; full frames of output total 800 MiB a second. */
 export const PRICE_PER_SECOND = 65_536;
@@ -71,7 +71,7 @@ export class Allowance {
   pay(count: number): Promise<void> | null {
     this.spend(count);
     const ms = this.debtMs();
-    return ms === 0 ? null : new Promise((resolve) => startTimer(resolve, ms));
+    return ms === 0 ? null : sleep(ms);
   }
 
   #earn(): void {

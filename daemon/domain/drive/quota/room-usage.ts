@@ -3,8 +3,9 @@
  * a measure is repeated once it is stale.
  */
 
-import { monotonicMs, sleep } from "../../../core/clock.ts";
+import { monotonicMs } from "../../../core/clock.ts";
 import type { MaybePromise } from "../../../core/concurrency/maybe-promise.ts";
+import { orAfter } from "../../../core/concurrency/published.ts";
 import { ownerOf, type PieceTurns } from "../../../core/loop/index.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { DriveDeps, DriveRoom } from "../deps.ts";
@@ -78,7 +79,7 @@ export class RoomUsage {
       const { measured } = await measuring;
       return this.#estimate.measured ?? measured;
     }
-    await Promise.race([measuring.catch(() => {}), sleep(PATIENCE_MS)]);
+    await orAfter(measuring, PATIENCE_MS, null).catch(() => {});
     return this.#estimate.measured ?? known;
   }
 

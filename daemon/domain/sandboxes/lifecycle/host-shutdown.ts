@@ -9,6 +9,7 @@
  */
 
 import { timeoutSignal } from "../../../core/clock.ts";
+import { unlessGivenUp } from "../../../core/concurrency/published.ts";
 import { describeError, ServiceError, saidOf } from "../../../core/service-error.ts";
 import type { Queries } from "../../../db/client.ts";
 import type { SandboxDeps } from "../deps.ts";
@@ -64,7 +65,13 @@ export async function hibernateAll(
     if (!supervisor) return;
     const why = await gate.through(
       org_id,
-      () => unlessLate(late, () => supervisors.use(sandbox_id, () => save(deps, supervisor, RESTING))),
+      () => {
+        late.throwIfAborted();
+        return unlessGivenUp(
+          late,
+          supervisors.use(sandbox_id, () => save(deps, supervisor, RESTING)),
+        );
+      },
       late,
     );
     if (why === null) told.saved++;
@@ -146,17 +153,4 @@ async function leaveOut({ log, onEvent }: Deps, supervisor: Supervisor, why: str
     TO_SAVE.includes(state) ? { status_reason: NOT_SAVED, status_message: message.slice(0, 1000) } : {},
   );
   onEvent("sandbox.hibernated", row, { reason: NOT_SAVED, message });
-}
-
-/** Rejects with the signal's reason when it is aborted; the work continues unawaited. */
-async function unlessLate<T>(late: AbortSignal, work: () => Promise<T>): Promise<T> {
-  late.throwIfAborted();
-  const over = Promise.withResolvers<never>();
-  const giveUp = () => over.reject(late.reason);
-  late.addEventListener("abort", giveUp, { once: true });
-  try {
-    return await Promise.race([work(), over.promise]);
-  } finally {
-    late.removeEventListener("abort", giveUp);
-  }
 }

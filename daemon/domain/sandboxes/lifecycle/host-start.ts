@@ -4,7 +4,7 @@
  * Sandboxes hibernated by a call stay so. A sandbox that cannot be resumed stays on disk, and delays no other.
  */
 
-import { startTimer, stopTimer } from "../../../core/clock.ts";
+import { orAfter } from "../../../core/concurrency/published.ts";
 import { describeError, ServiceError, saidOf } from "../../../core/service-error.ts";
 import type { SandboxDeps } from "../deps.ts";
 import { requireDrive } from "../drive-held.ts";
@@ -47,10 +47,7 @@ export class HostStart {
   async resume(rows: readonly SandboxRow[], mostMs = MAX_MS): Promise<void> {
     const meant = rows.filter(isMeant);
     if (meant.length > 0) this.#deps.log.info("resuming saved sandboxes", { sandboxes: meant.length });
-    const late = Promise.withResolvers<void>();
-    const timer = startTimer(late.resolve, mostMs);
-    await Promise.race([Promise.all(meant.map((row) => this.#begin(row))), late.promise]);
-    stopTimer(timer);
+    await orAfter(Promise.all(meant.map((row) => this.#begin(row))), mostMs, null);
     this.#isLate = true;
   }
 

@@ -1,6 +1,6 @@
 /** The published value: every waiter sees the first value it waits for, or its deadline, and is then forgotten. */
 import { describe, expect, test } from "vitest";
-import { DeadlineError, Published, within } from "../../../../daemon/core/concurrency/published.ts";
+import { DeadlineError, orAfter, Published, within } from "../../../../daemon/core/concurrency/published.ts";
 
 const FAR = 60_000;
 
@@ -91,5 +91,19 @@ describe("within", () => {
     for (let turn = 0; turn < 5; turn++) await new Promise((done) => setImmediate(done));
     process.off("unhandledRejection", note);
     expect(unhandled).toEqual([]);
+  });
+});
+
+describe("orAfter", () => {
+  test("settles like its work, which it does not wait for beyond the time or the signal", async () => {
+    expect(await orAfter(Promise.resolve(7), FAR, "late")).toBe(7);
+    await expect(orAfter(Promise.reject(new Error("its own")), FAR, "late")).rejects.toThrow("its own");
+    const work = Promise.withResolvers<number>();
+    expect(await orAfter(work.promise, 5, "late")).toBe("late");
+    const stop = new AbortController();
+    const waiting = orAfter(work.promise, FAR, "late", stop.signal);
+    stop.abort();
+    expect(await waiting).toBe("late");
+    expect(await orAfter(work.promise, FAR, "late", stop.signal)).toBe("late");
   });
 });
