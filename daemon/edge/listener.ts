@@ -39,9 +39,9 @@ export type Former = "goes on" | "ends";
 
 export interface Listener {
   url: URL;
-  /** Takes these for new connections. Throws, and keeps the old ones, when Bun refuses them. */
+  /** Uses `tls` for new connections. Throws, and keeps the old certificates, if Bun rejects it. */
   use(tls: ServeTls, former: Former): void;
-  /** Stops taking requests; resolves when those under way have ended, at most after `graceMs`. */
+  /** Stops accepting requests; resolves when the requests in progress have ended, after `graceMs` at the latest. */
   stop(graceMs: number): Promise<void>;
 }
 
@@ -52,8 +52,8 @@ export interface ListenAddress {
   hostname: string;
   port: number;
   /**
-   * Whether clients reach it as `localhost`, which browsers look for at [::1] first: there it listens too, since any user of the host
-   * could. For an IPv4 address.
+   * Whether clients use the name `localhost`, which browsers resolve to [::1] first: the server listens there too, because any user of the
+   * host could. For an IPv4 address.
    */
   byLocalhost?: boolean;
 }
@@ -92,7 +92,7 @@ export function openListener(
         draining.add(each);
         void each.stop(false).finally(() => draining.delete(each));
       }
-      // Those before the last have connections from before too.
+      // Servers that were replaced earlier may still have connections.
       if (former === "ends") for (const each of draining) void each.stop(true);
     },
     stop: async (graceMs) => {
@@ -105,7 +105,7 @@ export function openListener(
 
 type Servers = [RunningServer, ...RunningServer[]];
 
-/** One server for each name, at the same port; all or none. */
+/** Starts one server for each name, at the same port; all or none. */
 function beginAll(
   [hostname, ...others]: readonly string[],
   wanted: number,
@@ -135,7 +135,7 @@ function startFirst<T>(start: () => T, choices: number): T {
   }
 }
 
-/** SO_REUSEPORT would let two daemons share a port without a word; a socket without it finds that out. */
+/** SO_REUSEPORT would let two daemons share a port silently; a bind without it detects that. */
 function assertFree({ hostname, port }: { hostname: string; port: number }): void {
   Bun.listen({ hostname, port, socket: { data: () => {} } }).stop(true);
 }

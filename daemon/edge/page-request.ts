@@ -1,6 +1,6 @@
 import type { Host } from "../cluster/directory.ts";
 
-/** A request for a page of the web, as the HTTP door hands it to the web's. */
+/** A page request, as the HTTP transport passes it to the web transport. */
 export interface PageRequest {
   method: string;
   url: URL;

@@ -8,7 +8,7 @@ import { type Missed, TarErrors } from "./tar-errors.ts";
 export type { Missed };
 
 const SAME_FILES = ["--sparse", "--numeric-owner", "--acls", "--xattrs"];
-/** By themselves only those of users come back; capabilities of files are a guest's as well. */
+/** By default tar restores only user attributes; guests also use file capabilities. */
 const SAME_ATTRIBUTES = ["--xattrs-include=user.*", "--xattrs-include=security.capability"];
 /** Every drive has these, in unlimited number; and the names of attributes, which tar does not escape, are chosen by guests. */
 const NO_WARNINGS = ["file-ignored", "timestamp", "xattr-write"].map((warning) => `--warning=no-${warning}`);
@@ -36,7 +36,7 @@ export async function writeArchive(
   to: number,
   theirs: readonly string[] = [],
 ): Promise<{ changed: boolean; missed: Missed }> {
-  // Each name is one of ours or was read from the directory: `.` keeps it from being an option.
+  // Each name is roomd's own or was read from the directory: `./` prevents its use as an option.
   const words = parts
     .filter(({ names }) => names.length > 0)
     .flatMap(({ directory, names }) => ["-C", directory, ...names.map((name) => `./${name}`)]);
@@ -56,7 +56,7 @@ export async function writeArchive(
 export async function unpackArchive(from: number, directory: string, theirs: readonly string[] = []): Promise<Missed> {
   const how = ["--same-owner", "--same-permissions", ...SAME_FILES, ...SAME_ATTRIBUTES, ...NO_WARNINGS];
   const complaints = new TarErrors(theirs);
-  // An archive ends with zeros, and another may follow.
+  // An archive ends with zeros, and another archive may follow.
   const argv = ["tar", "--extract", "--file=-", "--ignore-zeros", ...how, "-C", directory];
   complaints.judge(
     await runBetween(argv, { stdin: from, stdout: "ignore", onComplaint: (line) => complaints.hear(line) }),

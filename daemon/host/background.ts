@@ -3,7 +3,7 @@
  */
 import { closeSync, openSync } from "node:fs";
 
-/** Adds its output to `logFile`. Resolves `exited` when it ends while we are here. */
+/** Appends the program's output to `logFile`. `exited` resolves if the program ends before this process. */
 export function startInBackground(
   argv: readonly string[],
   variables: Record<string, string>,
@@ -19,7 +19,7 @@ export function startInBackground(
   }
 }
 
-/** Whether this user has such a program. */
+/** Whether this user has a program of this name. */
 export function hasProgram(name: string): boolean {
   return Bun.which(name) !== null;
 }

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { monotonicMs } from "../core/clock.ts";
 
-/** The kernel's own name for it, another one at every boot. */
+/** The kernel's boot ID, new at every boot. */
 export const BOOT_ID = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
 
 /** Uptime of the host at the zero of the monotonic clock, exact to 10 ms. */

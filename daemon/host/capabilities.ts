@@ -1,7 +1,7 @@
-/** Reads which of root's capabilities(7) this process has. */
+/** Checks this process for root's capabilities(7). */
 import { readFileSync } from "node:fs";
 
-/** To listen on ports below 1024, of vsock too. */
+/** To listen on ports below 1024, also of vsock. */
 export const CAP_NET_BIND_SERVICE = 10;
 
 /** Whether a capability is effective in this process, or in the process that the given /proc/<pid>/status describes. */

@@ -17,10 +17,10 @@ const AUTOGROUPS = "/proc/sys/kernel/sched_autogroup_enabled";
 /** On a host whose guests use all its processors, the daemon answers before them. Call it before the process has threads. */
 export function giveWay(pid: number, rank: Rank): void {
   try {
-    // A process cannot be raised again without a right that the daemon may lack; a session can.
+    // To raise a process's priority again takes a privilege that the daemon may lack; for a session it does not.
     setPriority(pid, NICE.serving);
   } catch {
-    // It has ended already, which is found out soon, or the host does not let us.
+    // The process has already ended, which is detected soon, or the host does not permit the change.
   }
   rankSession(pid, rank);
 }

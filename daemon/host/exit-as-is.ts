@@ -1,6 +1,6 @@
 /**
- * An end of this process that closes nothing. `process.exit` closes databases, and the last connection writes the log into the file and removes
- * it: after a failed sync that would be the second attempt, which the kernel reports as a success.
+ * Exits this process without closing anything. `process.exit` closes databases, and the last connection writes the log into the file and
+ * removes the log: after a failed sync that would be the second attempt, which the kernel reports as a success.
  */
 import { dlopen } from "bun:ffi";
 

@@ -7,9 +7,9 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { DISK_FAILED_STATUS } from "../core/disk-failure.ts";
 import { errnoOf } from "../core/service-error.ts";
 
-/** Results of systemd that are crashes, whatever the status is. */
+/** systemd's results that are crashes, whatever the status is. */
 const CRASHES = ["exit-code", "core-dump", "watchdog", "oom-kill", "exception"];
-/** Signals by which people and service managers end it. */
+/** Signals by which people and service managers end the daemon. */
 const ENDINGS = ["TERM", "INT", "HUP", "QUIT", "KILL"];
 
 /** For the next daemon. Omitted if it cannot be written. */

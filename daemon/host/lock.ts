@@ -1,4 +1,4 @@
-/** Locks that keep a second process out of a directory, for as long as the first one lives, or have it wait. */
+/** Locks that keep a second process out of a directory for the first one's lifetime, or make it wait. */
 import { dlopen } from "bun:ffi";
 import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from "node:fs";
 
@@ -10,7 +10,7 @@ const { symbols: libc } = dlopen("libc.so.6", { flock: { args: ["i32", "i32"], r
 /** Another process holds the lock. */
 export class LockedError extends Error {
   override name = "LockedError";
-  /** Its pid, as it wrote it. */
+  /** The holder's pid, as written by the holder. */
   readonly holder: string;
   constructor(holder: string, configKey: string) {
     super(`another roomd (pid ${holder}) runs with this ${configKey}; stop it, or choose another directory`);
@@ -18,7 +18,10 @@ export class LockedError extends Error {
   }
 }
 
-/** Takes the lock and writes our pid into it. Throws LockedError when another process holds it. Its release is the process's end. */
+/**
+ * Takes the lock and writes this process's pid into the file. Throws LockedError when another process holds the lock. The process's end
+ * releases it.
+ */
 export function takeLock(file: string, configKey: string): () => void {
   const { fd, holder, release } = tryLock(file);
   if (holder !== null) {
@@ -29,12 +32,12 @@ export function takeLock(file: string, configKey: string): () => void {
   return release;
 }
 
-/** The same once no other process holds it; `onWait` gets the holder's pid. */
+/** Takes the lock once no other process holds it; `onWait` gets the holder's pid. */
 export async function lockWhenFree(file: string, onWait: (holder: string) => void): Promise<() => void> {
   const { fd, holder, release } = tryLock(file);
   if (holder !== null) {
     onWait(holder);
-    // A lock belongs to the open file, which flock(1) shares with us: it has the lock for both.
+    // A lock belongs to the open file, which flock(1) shares with this process: it takes the lock for both.
     const waiting = Bun.spawn(["flock", "--exclusive", "3"], { stdio: ["ignore", "ignore", "ignore", fd] });
     if ((await waiting.exited) !== 0) {
       release();
@@ -45,7 +48,7 @@ export async function lockWhenFree(file: string, onWait: (holder: string) => voi
   return release;
 }
 
-/** `holder` is the pid of the process that has it; null if we do. */
+/** `holder` is the pid of the process with the lock; null: this process. */
 function tryLock(file: string): { fd: number; holder: string | null; release: () => void } {
   const fd = openSync(file, "a+", 0o600);
   const isOurs = libc.flock(fd, LOCK_EX | LOCK_NB) === 0;

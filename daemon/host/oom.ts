@@ -2,13 +2,13 @@
 import { closeSync, constants, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
 import type { ProcessRecord } from "./process.ts";
 
-/** Of 1000: before the daemon and anything else of the host that is not larger by half of its memory. */
+/** Of 1000: the kernel kills a guest before the daemon, and before any process that is not larger by half of the host's memory. */
 const GUEST_SCORE = 500;
 /** USER_HZ, which is 100 on every Linux that runs KVM. */
 const TICKS_PER_SECOND = 100;
 const RECORD_BYTES = 8192;
 
-/** Offers a process to the kernel before others, should the host run out of memory. */
+/** Makes a process a preferred victim if the host runs out of memory. */
 export function offerToOomKiller(pid: number): void {
   try {
     writeFileSync(`/proc/${pid}/oom_score_adj`, String(GUEST_SCORE));
@@ -28,7 +28,7 @@ export function wasOomKilled({ pid, start_ticks }: ProcessRecord): boolean {
   return kernelLog().some((record) => Number(killed.exec(record)?.[1] ?? -1) >= startedAtUs);
 }
 
-/** Whether the kernel has killed anything for it since it booted: mostly not, and then its log need not be read. */
+/** Whether the kernel has killed a process for lack of memory since boot: mostly not, and then its log need not be read. */
 function hasKilled(): boolean {
   return !/^oom_kill 0$/m.test(readFileSync("/proc/vmstat", "utf8"));
 }
@@ -50,7 +50,7 @@ function kernelLog(): string[] {
       records.push(buffer.toString("utf8", 0, length).split("\n")[0] ?? "");
     }
   } catch {
-    // EAGAIN: that was the last one.
+    // EAGAIN: the previous record was the last.
     return records;
   } finally {
     closeSync(file);

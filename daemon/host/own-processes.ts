@@ -4,5 +4,5 @@
 export const BUILD_WORKER = "build-worker";
 /** Process that makes a backup to an object store. */
 export const BACKUP_WORKER = "backup-worker";
-/** The end of the way out of the network in which an image is fetched. */
+/** The end of the relay out of the network namespace in which an image is fetched. */
 export const FETCH_RELAY = "fetch-relay";

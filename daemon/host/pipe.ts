@@ -23,7 +23,7 @@ function openPipe(): { from: number; to: number } {
 export async function* readWhile(work: (to: number) => Promise<void>): AsyncGenerator<Uint8Array> {
   const { from, to } = openPipe();
   const done = work(to).finally(() => closeSync(to));
-  // It is waited for below, whatever comes first.
+  // `done` is awaited below in any case.
   done.catch(() => {});
   try {
     for (;;) {

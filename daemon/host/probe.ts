@@ -19,7 +19,7 @@ const KVM = "/dev/kvm";
  * start. A kernel that KVM does not run does neither: QEMU has stopped it.
  */
 const SILENT_MS = 5_000;
-/** At work, and nothing came of it. */
+/** Timeout of a probe that is active, but without a result. */
 const STALLED_MS = 60_000;
 /** It panics for lack of a root disk within this: a second on a real host, half a minute and more on an emulated one. */
 const DEADLINE_MS = 300_000;
@@ -40,7 +40,7 @@ export interface ProbeResult {
   pending?: boolean;
 }
 
-/** Of a /dev/kvm that is there and closed to the users of guests' QEMU. */
+/** For a /dev/kvm that exists, but is closed to the users of guests' QEMU. */
 export const KVM_CLOSED = {
   reason: "The users of guests' QEMU cannot open /dev/kvm",
   remedy:
@@ -85,7 +85,7 @@ export function knownAcceleration(options: Pick<ProbeOptions, "kernel" | "cacheF
 }
 
 interface Tried extends ProbeResult {
-  /** Nothing was booted, since the device could not be opened, which may be put right at any time. */
+  /** Nothing was booted because the device could not be opened, which may be corrected at any time. */
   closed: boolean;
   /** It did not boot, and was not aborted by us. */
   endedItself: boolean;
@@ -154,7 +154,7 @@ async function bootProbe(options: ProbeOptions): Promise<Tried> {
   };
 }
 
-/** Of the processor, by the process until now; 0 when it has ended. */
+/** Processor time of the process until now; 0 when it has ended. */
 function secondsOf(pid: number): number {
   try {
     return usageOfProcess(pid).cpu_seconds;

@@ -18,14 +18,14 @@ export interface ProcessRecord {
   start_ticks: string;
 }
 
-/** A process of ours, or of a daemon before us: the end of the latter shows in /proc only, and in its sockets. */
+/** A process of this daemon, or of an earlier one: the end of the latter shows only in /proc, and in its sockets. */
 export interface KnownProcess extends ProcessRecord {
   name: string;
-  /** Resolves when it has ended, with how: `exit 1` or `killed by SIGKILL`. */
+  /** Resolves when the process has ended, with a description: `exit 1` or `killed by SIGKILL`. */
   exited?: Promise<string>;
 }
 
-/** A process that we have started. */
+/** A process that this daemon has started. */
 export type HostProcess = Required<KnownProcess>;
 
 /** Puts a process into its group before its first instruction; null if there is none. */
@@ -141,7 +141,7 @@ function describe(name: string, child: Subprocess): HostProcess {
   return { name, pid: child.pid, start_ticks: startTicksOf(child.pid) ?? "", exited };
 }
 
-/** The first after standard input, output and error. */
+/** The first descriptor after standard input, output and error. */
 export const DEVICE_DESCRIPTOR = 3;
 
 /** Starts a process that does nothing until it is ended: a target for trials of operations on other processes. */
@@ -150,11 +150,11 @@ export function startWaiting(): { process: ProcessRecord; end(): void } {
   return { process: { pid: child.pid, start_ticks: startTicksOf(child.pid) ?? "" }, end: () => child.kill("SIGKILL") };
 }
 
-/** A process of this very program, which works apart from it and ends with it. */
+/** A separate process of this same program, which ends with this process. */
 export interface OwnProcess {
   /** Resolves with its standard error, once it has ended and all its output was passed on. */
   ended: Promise<string>;
-  /** Ends it with everything of its group. Again is nothing. */
+  /** Ends the process with its whole group. Idempotent. */
   end(): Promise<void>;
 }
 
@@ -162,7 +162,7 @@ export interface OwnProcess {
 export function startOwn(argument: string, input: string, onLine: (line: string) => void): OwnProcess {
   const child = Bun.spawn([process.execPath, argument], { ...OWN_SESSION, stdio: ["pipe", "pipe", "pipe"] });
   const started = describe(argument, child);
-  // It is waited for: a loop that nothing keeps alive turns without a pause.
+  // The event loop must wait for the process: a loop that nothing keeps alive turns without a pause.
   child.ref();
   child.stdin.write(`${input}\n`);
   child.stdin.flush();
@@ -184,7 +184,7 @@ export async function runProgram(argv: readonly string[], deadlineMs: number): P
   }
 }
 
-/** A program that ended with something else than 0. */
+/** A program that ended with an exit code other than 0. */
 export class ProgramFailed extends Error {
   /** On its standard error. */
   readonly said: string;
@@ -268,13 +268,13 @@ function shortened(line: string): string {
   return line.length > LINE_HEAD + LINE_TAIL + 1 ? `${line.slice(0, LINE_HEAD)}…${line.slice(-LINE_TAIL)}` : line;
 }
 
-/** Whether this very process still runs (a zombie does not). */
+/** Whether the recorded process still runs (a zombie does not). */
 export function isAlive(process: ProcessRecord): boolean {
   const ticks = startTicksOf(process.pid);
   return ticks !== null && ticks === process.start_ticks;
 }
 
-/** Ends a process and its group; resolves once it is gone. Again is nothing. */
+/** Ends a process and its group; resolves once the process is gone. Idempotent. */
 export async function endProcess(target: ProcessRecord & Partial<KnownProcess>, graceMs = 0): Promise<void> {
   if (graceMs > 0 && signalGroup(target, "SIGTERM")) {
     try {
@@ -307,7 +307,7 @@ export function processOf(pid: number): ProcessRecord | null {
   return start_ticks === null ? null : { pid, start_ticks };
 }
 
-/** The pid of its group's leader, which may have ended; null when there is no such process. */
+/** The pid of the leader of the process's group, which may have ended; null when there is no such process. */
 export function groupOf(pid: number): number | null {
   const group = statOf(pid)?.[2];
   return group === undefined ? null : Number(group);

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 
-/** Its model and a digest of its features: two hosts with the same can take each other's guests under KVM. */
+/** The processor's model and a digest of its features: two hosts with equal values can load each other's guests under KVM. */
 export function processorOf(cpuinfo = readFileSync("/proc/cpuinfo", "utf8")): string {
   const field = (name: string) => new RegExp(`^${name}\\s*:\\s*(.*)$`, "m").exec(cpuinfo)?.[1]?.trim() ?? "unknown";
   // Arm's kernels name the field `Features` and have no model.

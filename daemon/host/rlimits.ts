@@ -5,7 +5,7 @@ const RLIMIT_CORE = 4;
 
 const { symbols: libc } = dlopen("libc.so.6", { setrlimit: { args: ["i32", "ptr"], returns: "i32" } });
 
-/** No process writes a core file: it would hold guests' memory. */
+/** Forbids core files, which would contain guests' memory. */
 export function forbidCores(): void {
   if (libc.setrlimit(RLIMIT_CORE, new BigUint64Array([0n, 0n])) !== 0) throw new Error("setrlimit refused RLIMIT_CORE");
 }

@@ -89,7 +89,7 @@ function expectSame(what: string, is: unknown, should: unknown): void {
   if (is !== should) throw new Error(`${what} is ${String(is)} but ${String(should)} was expected`);
 }
 
-/** A pidfd that Bun waits for as for a socket (process-end.ts). */
+/** Tests that Bun waits for a pidfd as for a socket (process-end.ts). */
 async function probeEnds({ endOf }: Probed): Promise<void> {
   const waiting = startWaiting();
   try {
@@ -106,7 +106,7 @@ async function probeEnds({ endOf }: Probed): Promise<void> {
   }
 }
 
-/** prlimit64(2), seen by the kernel's own text. */
+/** Tests prlimit64(2) against the kernel's text in /proc. */
 function probeLimits({ limitFileSize }: Probed): void {
   const waiting = startWaiting();
   try {
@@ -118,7 +118,7 @@ function probeLimits({ limitFileSize }: Probed): void {
   }
 }
 
-/** statx(2), by the offsets of its struct, against lstat. */
+/** Tests statx(2), by the offsets of its struct, against lstat. */
 function probeFacts({ readFacts }: Probed, scratch: string): void {
   const file = join(scratch, "facts");
   writeFileSync(file, "known", { mode: 0o640 });

@@ -12,7 +12,7 @@ const SOCK_NONBLOCK = 0o4000;
 /** sockaddr_un: a family, and a path of 108 bytes. */
 const FAMILY_BYTES = 2;
 const MAX_PATH_BYTES = 108;
-/** Beats in the time after which the service counts as dead: two may be late. */
+/** Watchdog beats within the service's timeout: two may be late. */
 const BEATS = 3;
 /** systemd ends the service this long after its last request for more time. */
 const EXTENSION_MS = 60_000;
@@ -22,7 +22,7 @@ export interface ServiceManager {
   ready(): void;
   /** The service is being stopped. From now on only requests for more time are sent. */
   stopping(): void;
-  /** Extends the time to start or stop to this much from now. */
+  /** Call when the current work, during start or stop, exceeds its time: requests more time until the returned function is called. */
   extend(ms: number): void;
   /** The current work, during start or stop, takes longer than it may: requests more time until the returned function is called. */
   takesLonger(): () => void;

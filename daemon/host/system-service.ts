@@ -25,7 +25,7 @@ export async function isHostStopping(): Promise<boolean> {
   return state.trim() === "stopping";
 }
 
-/** Has systemd read its units again. */
+/** Makes systemd reload its units. */
 export async function reloadUnits(): Promise<void> {
   await runProgram(["systemctl", "daemon-reload"], DEADLINE_MS);
 }

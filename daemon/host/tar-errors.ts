@@ -3,7 +3,7 @@
  * only reported, or one guest would block every backup. A shortage of the host, and each message that is not understood, is a failure.
  */
 
-/** Paths that tar has left out. There may be very many of them: the first are enough to look into it. */
+/** Paths that tar has omitted. There may be very many: the first are enough for a diagnosis. */
 export interface Missed {
   count: number;
   first: string[];

@@ -2,7 +2,7 @@
 import { dlopen, FFIType } from "bun:ffi";
 
 const { i32, pointer } = FFIType;
-/** More than struct termios has on any Linux. */
+/** More than the size of struct termios on any Linux. */
 const TERMIOS_BYTES = 128;
 const TCSADRAIN = 1;
 

@@ -37,7 +37,7 @@ export async function connectWhenThere(
     if (entry !== null) {
       try {
         requireOwnSocket(path, entry);
-        // The inode that was checked, even if its name is another's by now.
+        // Connects to the checked inode, even if its name is another's by now.
         return await Bun.connect({ unix: `/proc/self/fd/${entry}`, socket: handlers });
       } catch (error) {
         // Bound, but not listening yet.

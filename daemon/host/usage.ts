@@ -53,13 +53,13 @@ export function residentMemoryMib(pid: number): number {
   }
 }
 
-/** How many files and connections this process has open. */
+/** Number of files and connections that this process has open. */
 export function openFiles(): number {
   // Linux 6.2 and newer report it as the directory's size, which costs nothing.
   return statSync("/proc/self/fd").size || readdirSync("/proc/self/fd").length;
 }
 
-/** How many it may have; null: any number. */
+/** The maximum of open files and connections; null: unlimited. */
 export function mostOpenFiles(): number | null {
   const most = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];
   return most === undefined ? null : Number(most);

@@ -35,12 +35,12 @@ export interface GuestDoorDeps {
   /** Shared by all guests: the route table is large. */
   answer: AnswerRequest;
   planOf(orgId: OrgId): string;
-  /** The names of rooms that a room was made of: its guests may call it so. */
+  /** Names of the rooms that this room was made from; its guests may still use them. */
   formerNames(roomUid: RoomUid): readonly string[];
   log: Log;
 }
 
-/** Requests that one guest may have under way: most wait for messages. */
+/** Limit of concurrent requests of one guest, most of which wait for messages. */
 const MAX_AT_ONCE = 128;
 const MAX_PATH = 16 * 1024;
 const MAX_HEADER = 4096;

@@ -50,7 +50,7 @@ const MAX_IDLE = 64;
 /** Checks for expired connections per idle time. */
 const LOOKS = 12;
 
-/** The connections to one host as it is reached now. */
+/** Connections to one host by its current connection parameters. */
 interface Group {
   host: Reached;
   dialing: Dialing;
@@ -82,8 +82,8 @@ export class HostClient {
   }
 
   /**
-   * One exchange with the host. `gone` is the caller's going, which ends it. Rejects with host_unreachable, with the reason of
-   * `gone`, or with an error of the body that the caller sends.
+   * One exchange with the host. `gone` aborts when the caller disconnects, and ends the exchange. Rejects with host_unreachable, the reason
+   * of `gone`, or an error of the request body.
    */
   async ask(host: Reached, asked: Outgoing, gone: AbortSignal): Promise<HostAnswer> {
     const since = monotonicMs();
@@ -118,7 +118,7 @@ export class HostClient {
     }
   }
 
-  /** Ends the connections to hosts that are no members any more, or are reached in another way now. */
+  /** Closes the connections to hosts that are no longer members or have changed connection parameters. */
   keepOnly(hosts: readonly Reached[]): void {
     const kept = new Set(hosts.map(keyOf));
     for (const [key, group] of this.#groups) if (!kept.has(key)) this.#drop(key, group);
@@ -129,7 +129,7 @@ export class HostClient {
     for (const [key, group] of this.#groups) this.#drop(key, group);
   }
 
-  /** The request's first bytes, on a connection that took them. */
+  /** Sends the request's first bytes over an idle or new connection, and returns that connection. */
   async #send(
     group: Group,
     first: Uint8Array,
@@ -225,7 +225,7 @@ export class HostClient {
   }
 }
 
-/** The host does not answer, or not as one of ours does. */
+/** The error for a host that does not answer, or not in roomd's protocol. */
 export function unreachable({ host_id }: Pick<Reached, "host_id">, cause: unknown): ServiceError {
   if (cause instanceof ServiceError) return cause;
   return new ServiceError("host_unreachable", {
@@ -235,7 +235,7 @@ export function unreachable({ host_id }: Pick<Reached, "host_id">, cause: unknow
   });
 }
 
-/** The host may have seen the call: whether it was carried out is not known. */
+/** The error after the host may have received the call: whether it was carried out is unknown. */
 export function unanswered(host: Pick<Reached, "host_id">, { mayRepeat }: Pick<Outgoing, "mayRepeat">, cause: unknown) {
   if (cause instanceof ServiceError || mayRepeat?.() !== false) return unreachable(host, cause);
   return new ServiceError("host_unreachable", {

@@ -16,9 +16,9 @@ import type { OpenPort } from "../../domain/ports/connections.ts";
 
 /** Received bytes that were not read: above this, the peer is paused. */
 const MAX_UNTAKEN_BYTES = 1024 * 1024;
-/** A host that is gone without a word is noticed on a silent connection after this, and ten seconds more. */
+/** Idle time before TCP keepalive probes, which detect a dead host ten seconds later. */
 const KEEP_ALIVE_MS = 5000;
-/** Both sides are ours: nothing older is spoken. */
+/** Both sides run roomd, so no older TLS version is needed. */
 export const TLS_1_3_ONLY = constants.SSL_OP_NO_TLSv1 | constants.SSL_OP_NO_TLSv1_1 | constants.SSL_OP_NO_TLSv1_2;
 
 export interface Goal {
@@ -28,7 +28,7 @@ export interface Goal {
   certificate: Buffer;
 }
 
-/** A connection for as long as one exchange has it. */
+/** A connection for the duration of one exchange. */
 export interface Line extends OpenPort {
   /** Whether the other side may have seen a byte of the exchange. */
   readonly isSeen: boolean;
@@ -152,7 +152,7 @@ export class Connection {
       close,
       keep: () => {
         if (isOver) return;
-        // More than the answer has come: it would be taken for the next one's.
+        // Bytes after the end of the answer would be read as part of the next answer.
         if (this.#came.length > 0) close();
         else state.ends(null);
       },
@@ -225,7 +225,7 @@ export class Connection {
     return { done: false, value };
   }
 
-  /** Resolves once the system has all of them; `seen` is called when it has the first. */
+  /** Resolves once the kernel has accepted all bytes; calls `seen` after each part that it accepts. */
   async #write(bytes: Uint8Array, seen: () => void): Promise<void> {
     for (let at = 0; ; ) {
       if (this.isClosed) throw new Error("the connection is closed", { cause: this.#error });

@@ -28,7 +28,7 @@ export class Dialing {
     this.#dialled = dialled;
   }
 
-  /** A connection of one's own. Rejects with NotConnected. */
+  /** Opens a connection for this caller alone. Rejects with NotConnected. */
   async dial(): Promise<Connection> {
     if (this.#isSilent || this.#underWay >= MAX_AT_ONCE) {
       this.#knock ??= this.#try()

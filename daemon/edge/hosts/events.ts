@@ -3,7 +3,7 @@
 import type { EventsReply, StreamEvent } from "../../core/call/operation.ts";
 import { parseJson } from "../../core/json.ts";
 
-/** Output goes in pieces that are far smaller. */
+/** Lines with output are far smaller. */
 const MAX_LINE_BYTES = 32 * 1024 * 1024;
 /** Emitted if the stream breaks off: it can be requested again. */
 const BROKEN: StreamEvent = {
@@ -11,7 +11,7 @@ const BROKEN: StreamEvent = {
   data: { type: "error", code: "host_unreachable", detail: "The room's host does not answer.", retryable: true },
 };
 
-/** The events of a body; `close` ends it. */
+/** Reads the events of a body; calls `close` to end it. */
 export function eventsOf(body: ReadableStream<Uint8Array> | Uint8Array | null, close: () => void): EventsReply {
   let isOver = false;
   const cancel = () => {

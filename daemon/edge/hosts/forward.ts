@@ -20,15 +20,15 @@ import { type EntryFacts, headersForCaller, headersForOwner } from "./headers.ts
 
 /** Properties of a request that the entry host has determined. */
 export interface Forwarded extends EntryFacts {
-  /** This host's id: nothing is forwarded to itself. */
+  /** This host's ID: requests are never forwarded to it. */
   own: string;
 }
 
-/** A body of a known length up to this goes with the head, in one piece. */
+/** Largest body of known length that is sent together with the request head. */
 const SMALL_BYTES = 16 * 1024;
-/** For all of such a body. */
+/** Timeout for receiving such a small body. */
 const SMALL_MS = 30_000;
-/** Of an answer that is read as a whole. */
+/** Limit of an answer that is read as a whole. */
 const MAX_WHOLE_BYTES = 32 * 1024 * 1024;
 const PATH = /^\/[\x21-\x22\x24-\x3e\x40-\x7e]*$/;
 const LINES_TYPE = /^application\/x-ndjson(?:\s*;|$)/i;
@@ -59,7 +59,7 @@ export interface JsonRequest {
   query?: Record<string, string>;
   /** Absent: there is no body. */
   fields?: Record<string, unknown>;
-  /** Of the caller: Authorization, Idempotency-Key, traceparent, Accept. */
+  /** The caller's headers: Authorization, Idempotency-Key, traceparent, Accept. */
   headers?: Record<string, string>;
 }
 
@@ -107,10 +107,10 @@ export async function forwardJson(
 }
 
 export type Upgraded =
-  /** The owner talks: the door makes the caller's connection a WebSocket, with these headers in its answer. */
+  /** The owner accepts the WebSocket: the transport upgrades the caller's connection, with these headers in the response. */
   { kind: "talks"; conversation: DuplexSession; headers: Headers } | { kind: "answers"; response: Response };
 
-/** The same for a WebSocket's handshake, which the owner takes or answers. */
+/** Forwards a WebSocket handshake, which the owner accepts or answers with a response. */
 export async function forwardUpgrade(
   client: HostClient,
   host: Reached,
@@ -176,7 +176,7 @@ function saidIn({ headers, url }: Request): [string, string][] {
   return headers.has("host") ? [...headers] : [["host", new URL(url).host], ...headers];
 }
 
-/** Path and query, as both hosts read them. */
+/** The request's path and query, as both hosts parse them. */
 function targetOf(request: Request): string {
   const { pathname, search } = new URL(request.url);
   return pathname + search;
@@ -188,7 +188,7 @@ function lengthOf(whole: Uint8Array | undefined): [string, string][] {
   return whole === undefined ? [] : [["content-length", String(whole.byteLength)]];
 }
 
-/** Throws invalid_body for a length that can be read in two ways. */
+/** The Content-Length; null if absent or overridden by Transfer-Encoding. Throws invalid_body unless it is one number. */
 function lengthSaid(headers: Headers): number | null {
   const said = headers.get("content-length");
   if (said === null || headers.has("transfer-encoding")) return null;
@@ -205,7 +205,7 @@ async function smallBody(request: Request): Promise<Uint8Array> {
   }
 }
 
-/** Rejects with host_unreachable when the answer breaks off, or is larger than any. */
+/** Reads an answer as a whole. Rejects with host_unreachable if it breaks off or exceeds the limit. */
 async function wholeOf(
   host: Reached,
   { body, line }: ExchangeResponse & { line: { close(): void } },
@@ -230,10 +230,10 @@ async function wholeOf(
 }
 
 const IDEMPOTENCY_KEY = REQUEST_HEADERS.idempotency_key.name.toLowerCase();
-/** Fields with the id of the command or message that a call makes: the same id is the same one. */
+/** Fields with the ID of the command or message that a call creates: a repeated ID is the same work. */
 const NAMES_WORK = ["exec_id", "message_id"];
 
-/** Whether a call changes nothing, or is known again as the same one. */
+/** Whether a repetition of the call is harmless: it changes nothing, or is recognized as a retry. */
 function isRepeatable(method: string, headers: readonly [string, string][], fields: unknown): boolean {
   if (method === "GET" || method === "HEAD") return true;
   if (headers.some(([name]) => name.toLowerCase() === IDEMPOTENCY_KEY)) return true;
@@ -249,7 +249,7 @@ function fieldsOf(whole: Uint8Array): unknown {
   }
 }
 
-/** A page of 1,000 items; parsed in 4 ms. */
+/** Limit of JSON values: a page of 1,000 items, parsed in 4 ms. */
 const MAX_PART_VALUES = 200_000;
 
 function parsed(host: Reached, bytes: Uint8Array): unknown {

@@ -9,7 +9,7 @@ import { HOP_BY_HOP } from "../../domain/ports/http/headers.ts";
 
 /** The caller's address. */
 const FORWARDED_FOR = "x-roomd-forwarded-for";
-/** The request has been forwarded once, which is as often as it may be. */
+/** Marks a request that was forwarded once; a second forward is not allowed. */
 const HOP = "x-roomd-hop";
 /** The transport by which it arrived, if not HTTP. */
 const SOURCE = "x-roomd-source";
@@ -64,7 +64,7 @@ export function withoutEntry(headers: Headers): Headers {
   return kept;
 }
 
-/** The headers of the owner's answer, as the caller gets them. */
+/** The headers of the owner's answer that the caller receives. */
 export function headersForCaller(answered: readonly [string, string][]): Headers {
   const headers = new Headers();
   const dropped = namedBy(answered);

@@ -10,7 +10,7 @@ export interface MembersListener {
   url: URL;
   /** Admits these members and no others; connections of others are closed. The certificates are PEM. */
   admit(members: readonly string[]): void;
-  /** Stops taking requests; resolves when those under way have ended, at most after `graceMs`. */
+  /** Stops accepting requests; resolves when the requests in progress have ended, after `graceMs` at the latest. */
   stop(graceMs: number): Promise<void>;
 }
 

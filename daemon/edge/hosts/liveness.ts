@@ -12,7 +12,7 @@ const SILENCE_MS = 1000;
 const LOOKS = 2;
 
 export interface HostSigns {
-  /** When something came from the host last, in monotonic time. */
+  /** Monotonic time of the last message from the host. */
   heardAt(): number;
   /** Looks whether anything answers there. */
   isThere(): Promise<boolean>;

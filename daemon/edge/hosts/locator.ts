@@ -20,7 +20,7 @@ import { forwardJson } from "./forward.ts";
 /** A query between hosts, as `labels=a,b`. */
 interface Question {
   path: string;
-  /** Anything else is no label of any host. */
+  /** Format of labels; other text is no host's label. */
   label: RegExp;
 }
 
@@ -32,7 +32,7 @@ const BETWEEN_MS = 20;
 const PATIENCE_MS = 1000;
 /** How much longer than the wait a query stays open: its response may have arrived without being processed yet. */
 const LATE_MS = 2000;
-/** More than these wait for nothing. */
+/** Limit of concurrent lookups; further ones are rejected immediately. */
 const MAX_WAITING = 1000;
 const MAX_KNOWN = 10_000;
 /** A label may be released on one host, and taken on another. */

@@ -19,7 +19,7 @@ import { type HostClient, unreachable } from "./client.ts";
 
 const PATH = /^\/hosts\/rooms\/(\w+)(?:\/(settle|fits))?$/;
 const ROOM_UID = new RegExp(ROOM_UID_PATTERN);
-/** Of silence while a room is sent, after which the other host is taken for gone. */
+/** Silence during a room transfer after which the other host is considered unreachable. */
 const SILENCE_MS = 60_000;
 const MAX_QUESTION_BYTES = 4 * 1024 ** 2;
 /**
@@ -107,7 +107,7 @@ export class PeerClient implements Peers {
   }
 }
 
-/** Counts the time since the other host last took something. */
+/** Measures the time since the other host last accepted data. */
 class Silence {
   readonly #end = new AbortController();
   readonly #ms: number;

@@ -22,7 +22,7 @@ const NORMAL = Buffer.from([0x03, 0xe8]);
 /** Accepts a session that another host forwards, for a client of this address. */
 export type TakeSession = (ip: string | null) => DuplexSession;
 
-/** Whether another host wants to carry a session here. */
+/** Whether the path is the one on which another host carries SSH sessions to this host. */
 export function isSshPath({ pathname }: URL): boolean {
   return pathname === PATH;
 }
@@ -44,7 +44,7 @@ export class HostSocket {
     answer.line.ended.then(over, over);
   }
 
-  /** Resolves once the system has it. Rejects when the connection has ended. */
+  /** Resolves once the kernel has accepted the message. Rejects when the connection has ended. */
   send(message: Uint8Array | string): Promise<void> {
     return typeof message === "string"
       ? this.#write(Opcode.text, Buffer.from(message))
@@ -95,7 +95,7 @@ export class HostSocket {
   }
 }
 
-/** Null: that host takes no sessions of others. Rejects with host_unreachable, or the reason of `gone`. */
+/** Opens a socket to a host; null if that host accepts no forwarded sessions. Rejects with host_unreachable, or the reason of `gone`. */
 export async function openHostSocket(
   client: HostClient,
   host: Reached,

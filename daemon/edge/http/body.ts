@@ -11,18 +11,18 @@ import { type ReadBody, readBodyAside, SMALL_BODY_BYTES } from "../pipeline/task
 
 /** The request of a client that sends nothing for this long is aborted. */
 const SILENCE_MS = 30_000;
-/** For all of it: the largest that any operation takes, 23 MiB, comes within that at 40 KiB a second. */
+/** Timeout for the whole body: the largest accepted one, 23 MiB, arrives in time at 40 KiB/s. */
 const WHOLE_MS = 10 * 60_000;
 
-/** One of which the length is known to be no more than this is taken in one piece, which costs less than as a stream. */
+/** A body of known length up to this is read in one piece, which costs less than a stream. */
 const SHORT_BYTES = 16 * 1024;
 
 interface ReadOptions {
   /** The server enforces the declared length. */
   measured?: boolean;
-  /** It is waited for no longer, with why. */
+  /** Aborts the read, which then rejects with its reason. */
   over?: AbortSignal | undefined;
-  /** Of JSON: the beginning is checked as it arrives. */
+  /** For JSON: checks the beginning as it arrives. */
   outline?: JsonComplexity | undefined;
 }
 
@@ -57,14 +57,14 @@ export async function readJsonMessage(request: Request, maxBytes: number, aside:
   return { message: (await readLarge(body, owner, { aside })).fields, bytes };
 }
 
-/** Its buffer, if it holds nothing else, is transferred. */
+/** Parses a large body in the pool; its buffer is transferred if it holds nothing else. */
 function readLarge(bytes: Uint8Array, owner: OwnerName, { aside, over }: JsonOptions) {
   const isOwn = bytes.buffer instanceof ArrayBuffer && bytes.buffer.byteLength === bytes.byteLength;
   const buffer = isOwn ? (bytes.buffer as ArrayBuffer) : new Uint8Array(bytes).buffer;
   return aside.run(readBodyAside, { buffer }, { owner, signal: over });
 }
 
-/** The body as it is, in one piece. Throws body_too_large, invalid_body. */
+/** The body's bytes, unparsed, in one buffer. Throws body_too_large, invalid_body. */
 export async function readBody(
   request: Request,
   maxBytes: number,

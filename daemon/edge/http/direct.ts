@@ -26,7 +26,7 @@ export interface KnownCaller {
 interface MatchedRoute {
   bound: Bound;
   params: Record<string, string>;
-  /** The request's, as the operation's own path has it. */
+  /** The request's path in the form of the operation's own path. */
   path: string;
 }
 

@@ -13,7 +13,7 @@ const LLMS_PATH = "/llms.txt";
 const PLAIN = "text/plain; charset=utf-8";
 const HTML = "text/html; charset=utf-8";
 const MARKDOWN = "text/markdown; charset=utf-8";
-/** They are text, and run nothing. */
+/** Documents are text and run no scripts. */
 const NOTHING = "default-src 'none'; frame-ancestors 'none'";
 
 interface Document {
@@ -24,7 +24,7 @@ interface Document {
 
 type DocumentHandler = (requestId: string, accept: string | null) => Promise<Response>;
 
-/** Browsers name HTML first; programs name it not at all, or take anything. */
+/** Browsers list HTML first; other programs do not list it, or accept anything. */
 const prefersHtml = (accept: string | null): boolean => accept?.trimStart().startsWith("text/html") === true;
 
 /** The handler for each path, called with a request ID; `host` is the name of this host, `url` the URL for clients. */

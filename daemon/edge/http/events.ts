@@ -67,7 +67,7 @@ function around(
   return { before: `${before}${json.slice(0, -1)},"data_b64":"`, bytes, after: `"}${after}` };
 }
 
-/** All in one piece of memory, with no text made of it that is then made into bytes: at full speed that is most of the garbage. */
+/** Joins all parts in one buffer without intermediate strings, which would be most of the garbage at full speed. */
 function joined(parts: readonly EventText[]): Uint8Array {
   const lengths = parts.map(
     ({ before, bytes, after }) =>

@@ -21,7 +21,7 @@ export interface Origin {
 
 export type IsFromHost = (origin: Origin) => boolean;
 
-/** `publicUrl` is how clients reach the service. */
+/** `publicUrl` is the URL of the service for clients. */
 export function makeIsFromHost(publicUrl: string): IsFromHost {
   if (!OWN_NAME.test(new URL(publicUrl).hostname)) return () => false;
   return ({ address, hostname, headers }) =>

@@ -32,7 +32,7 @@ export interface Sender {
   sent_sha256?: string | undefined;
 }
 
-/** A request as it came in, and the server that it came to. */
+/** A request as it arrived, and its server. */
 export class Arrival {
   readonly request: Request;
   readonly url: URL;
@@ -57,7 +57,7 @@ export class Arrival {
     this.request_id = requestId;
   }
 
-  /** Another request of the same client by the same server. */
+  /** Another request of the same client to the same server. */
   another(request: Request, requestId: string): Arrival {
     const sender = { address: this.ip, hop: this.hop } as Sender;
     return new Arrival(this.#server, request, new URL(request.url), sender, requestId);
@@ -72,7 +72,7 @@ export class Arrival {
 /** Parts of a request that the transport reads before the pipeline. */
 interface Read {
   params: Record<string, string>;
-  /** The request's path; if it came by an alias of the operation's path, the latter. */
+  /** The request's path; if the client used an alias, the operation's path. */
   path: string;
   authorization: string | null;
   token: string | null;
@@ -109,7 +109,7 @@ export class HttpRequest implements PipelineRequest {
   readonly ask: PipelineRequest["ask"];
   readonly #arrival: Arrival;
   readonly #door: Door;
-  /** Of a body that was read. */
+  /** Bytes of the body once it was read. */
   #taken: Uint8Array | null = null;
 
   constructor(arrival: Arrival, door: Door, read: Read) {

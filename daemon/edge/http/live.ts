@@ -1,11 +1,11 @@
-/** The streams of a live connection: requests of their own, with the credentials of its handshake. */
+/** The streams of a live connection: separate requests with the credentials of its handshake. */
 import { newId } from "../../../shared/ids.ts";
 import type { Ask } from "../live/connection.ts";
 import type { Arrival } from "./http-request.ts";
 
 const CREDENTIALS = ["authorization", "cookie", "host"];
 
-/** `isSession`: the handshake was taken by a session's cookie, so its page is known to be the service's own. */
+/** `isSession`: a session cookie authenticated the handshake, so the page is the service's own. */
 export function askAs(
   arrival: Arrival,
   isSession: boolean,

@@ -23,7 +23,7 @@ import { addRate, problemResponse, setAll, usualHeaders } from "./reply.ts";
 import { isOwnOrigin } from "./websocket.ts";
 
 const SET_NAMES = Object.keys(TOOL_SETS) as ToolSet[];
-/** The same for clients with a key, without a way to sign in: some clients try that first, and forget their key. */
+/** Path for clients with a key, without a way to sign in: some clients try sign-in first and drop their key. */
 const keyPathOf = (set: ToolSet) => `${TOOL_SETS[set].path}/key`;
 const MCP_KEY_PATHS = SET_NAMES.map(keyPathOf);
 export const MCP_PATHS: readonly string[] = [...SET_NAMES.map((set) => TOOL_SETS[set].path), ...MCP_KEY_PATHS];
@@ -115,7 +115,7 @@ async function answer({ mcp, road, aside }: McpDeps, options: HttpOptions, asked
     return new Response(null, { status: 204 });
   }
   if (request.method !== "POST") throw new ServiceError("method_not_allowed");
-  // Before its body is read, and also for a nonexistent tool, which has no operation to count.
+  // Identifies the caller before the body is read, and also for a nonexistent tool, which has no operation to count.
   const { refusal, rate } = road.identify(credentials);
   const turn = road.begin.call(caller, "mcp", rate?.isWithin ?? true, connection);
   if (turn) await turn;

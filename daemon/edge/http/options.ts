@@ -6,7 +6,7 @@ import type { Range } from "../../domain/egress/addresses.ts";
 export interface HttpOptions {
   hostname: string;
   port: number;
-  /** How clients reach the service: browsers there may open WebSockets. */
+  /** URL of the service for clients: browsers at this origin may open WebSockets. */
   url: string;
   tls: Certificate | null;
   /** Proxies with a trusted X-Forwarded-For. */

@@ -1,4 +1,4 @@
-/** The client packages of the running version, as packaging/client-packages has built them: the same for everybody, without a key. */
+/** The client packages of the running version, as built by packaging/client-packages: the same for all, without a key. */
 import { createHash } from "node:crypto";
 import PACKAGES from "../../../dist/clients.pack" with { type: "text" };
 import { usualHeaders } from "./reply.ts";
@@ -6,7 +6,7 @@ import { usualHeaders } from "./reply.ts";
 const DIRECTORY = "/sdk/";
 const TYPES: Record<string, string> = { tgz: "application/gzip", whl: "application/zip" };
 
-/** Answers a request by its headers and its id. */
+/** Answers a request by its headers and request ID. */
 type PackageHandler = (headers: Headers, requestId: string) => Response;
 
 /** The packages by their paths; `host` is the name of this host. */
@@ -23,7 +23,7 @@ function answerWith(host: string, name: string, base64: string): PackageHandler 
     const headers = {
       ...usualHeaders(requestId, host),
       "Content-Type": TYPES[name.split(".").at(-1) ?? ""] ?? "application/octet-stream",
-      // The address stays and the version changes.
+      // The URL stays the same when the version changes.
       "Cache-Control": "no-cache",
       ETag: etag,
       "X-Content-Type-Options": "nosniff",

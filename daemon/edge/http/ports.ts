@@ -56,7 +56,7 @@ export interface PortDoorDeps {
   log: Log;
 }
 
-/** The place that a request is for, or null when it is for the API. */
+/** The port address in a request, or null if the request is for the API. */
 export function portPlaceOf(gate: Gate, request: Request, url: URL): PortAddress | null {
   return placeOf(request.headers.get("host"), url.pathname, gate.urls());
 }
@@ -105,7 +105,7 @@ const isSocket = (method: string, headers: Headers) => method === "GET" && isHan
 const isReading = (method: string, headers: Headers) =>
   (method === "GET" || method === "HEAD") && !isSocket(method, headers);
 
-/** Whether a browser opens a page, and will request its parts without the query. By HTTP browsers send no Sec-Fetch-Mode. */
+/** Whether a browser loads a page, and will request its subresources without the query. Over plain HTTP browsers send no Sec-Fetch-Mode. */
 const isNavigation = (headers: Headers) =>
   (headers.get("sec-fetch-mode") ?? (headers.has("upgrade-insecure-requests") ? "navigate" : null)) === "navigate";
 
@@ -115,7 +115,7 @@ const notHandshake = () =>
 /** Throws method_not_allowed, invalid_body. */
 function requirePassable(method: string, headers: Headers): void {
   if (method === "CONNECT" || method === "TRACE") throw new ServiceError("method_not_allowed");
-  // The server in Bun hands over no body of these: without it the request would be another.
+  // Bun's server does not expose the body of such requests; without its body the forwarded request would differ.
   if (isReading(method, headers) && hasBody(headers)) {
     throw new ServiceError("invalid_body", { detail: `A ${method} request to a port cannot have a body.` });
   }
@@ -140,7 +140,7 @@ async function answerHere(
   const isRead = isReading(method, headers);
   if (isPrivate && given === null) requireOwnPage(headers, place, isRead);
   const isTokenOfPage = inQuery !== null && isNavigation(headers);
-  // Programs without a cookie jar send the token with each request, and are answered.
+  // Clients without a cookie jar send the token with each request, and are not redirected.
   if (isRead && (isTokenOfPage || (inQuery === null && place.path === ""))) {
     return redirected(place, search, isPrivate && inHeader === null ? inQuery : null, usualHeaders(requestId, host));
   }

@@ -1,4 +1,4 @@
-/** Reads a query: the last of a repeated parameter counts, and bytes that are not UTF-8 are refused. */
+/** Parses a query: the last of a repeated parameter counts; bytes that are not UTF-8 are rejected. */
 import { ServiceError } from "../../core/service-error.ts";
 
 /** Throws invalid_query. */

@@ -1,4 +1,4 @@
-/** Turns the road's replies into HTTP responses. */
+/** Turns the pipeline's replies into HTTP responses. */
 import type { Problem } from "../../../shared/api/errors.ts";
 import { FILE_POLICY, HOST_HEADER } from "../../../shared/api/headers.ts";
 import { spelled, type Terms } from "../../../shared/api/spelling.ts";
@@ -8,7 +8,7 @@ import type { PipelineReply } from "../pipeline/pipeline.ts";
 import type { Rate } from "../pipeline/rate-limit.ts";
 import { eventsResponse } from "./events.ts";
 
-/** Headers of an answer as they are made: one object is read by the server faster than `Headers` that are changed. */
+/** Headers of a response under construction: the server reads one object faster than `Headers` that are changed. */
 export type HeaderFields = Record<string, string>;
 
 /** The headers of every response: `host` is the name of this host. */
@@ -16,7 +16,7 @@ export function usualHeaders(requestId: string, host: string): HeaderFields {
   return { "X-Request-Id": requestId, [HOST_HEADER]: host, "Cache-Control": "no-store" };
 }
 
-/** `accept` is the request's header of that name. */
+/** `accept` is the request's Accept header. */
 export function toResponse(
   reply: PipelineReply,
   requestId: string,
@@ -26,7 +26,7 @@ export function toResponse(
 ): Response {
   if (reply.kind === "done" && reply.done.answer) return reply.done.answer;
   const headers = usualHeaders(requestId, host);
-  // A key that is not good, or no longer, has no rate.
+  // An invalid or revoked key has no rate.
   if (reply.status !== 401) addRate(headers, reply.rate);
   if (reply.replayed) headers["Idempotency-Replayed"] = "true";
   if (reply.kind === "problem") return problemResponse(reply.problem, headers, reply.retry_after_seconds, terms);
@@ -95,7 +95,7 @@ export function addRate(headers: HeaderFields, rate: Rate | null): HeaderFields 
   return headers;
 }
 
-/** Hints are in terms of HTTP unless the client is known to be another. */
+/** Hints use the terms of HTTP by default. */
 export function problemResponse(
   problem: Problem,
   headers: HeaderFields,

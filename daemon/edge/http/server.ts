@@ -54,7 +54,7 @@ export interface HttpDeps {
   operations: readonly Bound[];
   road: Pipeline;
   aside: Aside;
-  /** The way to servers in guests. */
+  /** Gateway to servers in guests. */
   ports: Gate;
   mcp: McpDoor;
   /** Web pages; null if disabled. */
@@ -73,17 +73,17 @@ export interface HttpDeps {
 }
 
 interface SshForHosts {
-  /** Whether it has an SSH access, by the hash of its token. */
+  /** Whether this host has an SSH access, by the hash of its token. */
   has(hash: string): boolean;
-  /** Null: its gateway is switched off. */
+  /** Null: this host's SSH gateway is disabled. */
   take(): TakeSession | null;
 }
 
-/** How each request came in, for the router hands on nothing else. */
+/** The arrival of each request, because the router passes on nothing but the request. */
 type Arrivals = WeakMap<Request, Arrival>;
 
 export interface HttpServer extends Pick<Listener, "url" | "stop"> {
-  /** Takes a new certificate for new connections. Throws, and keeps the old one, when Bun refuses it. */
+  /** Uses a new certificate for new connections. Throws, and keeps the old certificate, if Bun rejects it. */
   useCertificate(certificate: Certificate): void;
   /** Serves the same operations to other hosts, which name the client. `members` are their certificates, as PEM. */
   serveMembers(
@@ -199,19 +199,19 @@ function serve(
     // File bodies are bounded by the drive's quota, all others when they are read.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     websocket,
-    // Bun's own page for a bug shows our sources.
+    // Bun's own error page shows source code.
     development: false,
     error: (error) => unexpected(deps, error),
     fetch: async (request, server) => {
       const peer = server.requestIP(request);
       const address = peer?.address ?? null;
-      // Requests that are pipelined on one connection would all be answered in one turn of the event loop.
+      // Otherwise all requests that are pipelined on one connection would be answered in one turn of the event loop.
       const connection = peer && `${peer.address} ${peer.port}`;
       const turn = deps.road.begin.request(address, connection ?? "");
       if (turn) await turn;
       const url = URL.parse(request.url);
       if (!url || !HOST.test(request.headers.get("host") ?? "")) return hostless(deps, request);
-      // The next request of a proxy's connection may be another client's: it must not queue as one of this caller.
+      // The next request of a proxy's connection may be another client's: it must not queue as this caller's.
       const sender = senderOf(address, request.headers, isForwarded(request.headers) ? null : connection);
       // A client that waits for a response, or reads a silent stream, is not idle.
       server.timeout(request, 0);
@@ -247,7 +247,7 @@ function serve(
       if (response.status === 401 || response.status === 429) await deps.road.failuresWritten();
       const type = response.headers.get("content-type");
       if (type?.endsWith("json")) server.timeout(request, IDLE_SECONDS);
-      // Only a stream of events may be silent for longer: a file is sent as fast as it is read.
+      // Only an event stream may be silent for longer: a file is sent as fast as the client reads it.
       else if (type !== "text/event-stream") server.timeout(request, UNREAD_SECONDS);
       return response;
     },

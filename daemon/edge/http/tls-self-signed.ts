@@ -17,12 +17,12 @@ const DAY_MS = 86_400_000;
 const VALID_DAYS = 825;
 const RENEW_DAYS = 30;
 
-/** The file that clients take as ROOMD_CA_CERT. */
+/** The certificate file for clients to use as ROOMD_CA_CERT. */
 export function selfSignedFile(directory: string): string {
   return join(directory, "cert.pem");
 }
 
-/** The kept certificate, or a new one. `hosts` are names and addresses besides those of this host. */
+/** The stored certificate, or a new one. `hosts` are names and addresses besides those of this host. */
 export async function loadSelfSigned(
   directory: string,
   hosts: readonly string[],

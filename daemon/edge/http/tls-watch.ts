@@ -17,7 +17,7 @@ import { loadCertificate } from "./tls.ts";
  * Poll interval, for file systems without notifications, directories that were replaced whole, and the age of a self-signed certificate.
  */
 const LOOK_ANYWAY_MS = 3_600_000;
-/** As many as the kernel follows (ELOOP). */
+/** The kernel's limit of symbolic links in a path (ELOOP). */
 const MAX_LINKS = 40;
 
 interface WatchDeps {
@@ -77,7 +77,7 @@ export function watchCertificate(
   };
 }
 
-/** Watches exactly the directories on the way to these files: a link anywhere on it may have moved. */
+/** Watches exactly the directories that the paths of these files resolve through: any symbolic link on them may change. */
 function watchDirectories(watchers: Map<string, FSWatcher>, files: readonly string[], onEvent: () => void): void {
   const wanted = new Set(files.filter((file) => file !== "").flatMap((file) => [...directoriesOf(file)]));
   for (const [directory, watcher] of watchers) {
@@ -92,7 +92,7 @@ function watchDirectories(watchers: Map<string, FSWatcher>, files: readonly stri
       watcher.on("error", () => watchers.delete(directory));
       watchers.set(directory, watcher);
     } catch {
-      // Not there now: the hourly look tries again.
+      // The directory does not exist now: the hourly check retries.
     }
   }
 }

@@ -28,7 +28,7 @@ export interface ListenPlan {
   hostname: string;
   port: number;
   tls: "off" | "files" | "self-signed";
-  /** How a client on this host reaches the service, without a slash at its end; http.base_url when that is set. */
+  /** URL of the service for clients on this host, without a trailing slash; http.base_url if set. */
   url: string;
   /** Below it each exposed port has its own host name, with a port if that is not 443; null: not configured. */
   ports_domain: string | null;
@@ -36,7 +36,7 @@ export interface ListenPlan {
   trusted_proxies: readonly Range[];
 }
 
-/** Throws ConfigError when http.listen cannot be read or would carry keys in the clear to other hosts. */
+/** Throws ConfigError if http.listen cannot be parsed or would carry keys unencrypted to other hosts. */
 export function planListen(config: Config): ListenPlan {
   const { hostname, port } = parseListen("http.listen", config["http.listen"], "127.0.0.1:8080");
   const tls = tlsMode(config);
@@ -80,7 +80,7 @@ function tlsMode(config: Config): ListenPlan["tls"] {
   return "off";
 }
 
-/** Whether only the host itself reaches it. */
+/** Whether only processes of the host can reach the address. */
 export function isLoopback(hostname: string): boolean {
   if (isIP(hostname) === 4) return hostname.startsWith("127.");
   return hostname === "localhost" || hostname === "::1";
@@ -97,7 +97,7 @@ function baseUrl(config: Config): URL | null {
 function portsDomain(config: Config): string | null {
   const text = config["ports.domain"].toLowerCase();
   if (text === "") return null;
-  // Below a name without a dot no certificate counts for all.
+  // No wildcard certificate is valid below a name without a dot.
   if (/^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(:\d{1,5})?$/.test(text)) return text;
   throw new ConfigError(
     `ports.domain = ${JSON.stringify(text)}: must be a name such as "ports.example.org", without "*." and "https://"`,

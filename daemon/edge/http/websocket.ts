@@ -14,7 +14,7 @@ import { ServiceError } from "../../core/service-error.ts";
 
 /** A client is pinged, and disconnected after this time without data from it. */
 const IDLE_SECONDS = 60;
-/** Most that a browser shows of a reason. */
+/** Longest close reason that a browser shows. */
 const MAX_REASON_BYTES = 123;
 const TOO_LARGE = 1009;
 /** Messages of a client within one turn of the event loop, above which it is disconnected: each costs a call, however small. */
@@ -31,7 +31,7 @@ export interface SocketData {
   conversation: DuplexSession;
   /** The sender that waits for buffer space. */
   drained: PromiseWithResolvers<void> | null;
-  /** Counts its messages in a turn of the event loop. */
+  /** Counts a message; returns the client's number of messages in this turn of the event loop. */
   countMessage(): number;
 }
 
@@ -39,7 +39,7 @@ export function isHandshake(headers: Headers): boolean {
   return headers.get("upgrade")?.toLowerCase() === "websocket";
 }
 
-/** Programs send no Origin; a browser's page must come from us. */
+/** Programs send no Origin; a browser's page must be the service's own. */
 export function isOwnOrigin(headers: Headers, publicUrl: string): boolean {
   const origin = headers.get("origin");
   if (origin === null) return true;
@@ -54,7 +54,7 @@ export function foreignOrigin(): ServiceError {
   });
 }
 
-/** The token among the subprotocols, or the ticket in the query of an operation that takes one there; else null. */
+/** The token among the subprotocols, or the ticket in the query if the operation accepts one there; else null. */
 export function tokenOf(headers: Headers, { query }: Pick<Operation, "query">, { searchParams }: URL): string | null {
   const ticket = "ticket" in query.properties ? searchParams.get("ticket") : null;
   if (ticket !== null) return ticket;
@@ -62,7 +62,7 @@ export function tokenOf(headers: Headers, { query }: Pick<Operation, "query">, {
   return offer?.slice(TOKEN_PROTOCOL_PREFIX.length) ?? null;
 }
 
-/** Headers that take one of the subprotocols which a client offers. */
+/** Headers that accept one of the subprotocols that a client offers. */
 export function takenProtocol(headers: Headers): Headers {
   const offered = protocolsOf(headers);
   // A browser closes the connection unless one of its offers is accepted; the token is echoed only to a client that offers nothing else.
@@ -89,7 +89,7 @@ export const websocket: WebSocketHandler<SocketData> = {
     if (socket.data.countMessage() > MAX_IN_A_TURN) return socket.close(TOO_MANY, "too many messages in a short time");
     if (Buffer.byteLength(message) > conversation.mostBytes) socket.close(TOO_LARGE, "the message is too large");
     else if (typeof message === "string") conversation.hear(message);
-    // A copy: the memory of the frame is used again.
+    // A copy: the server reuses the memory of the frame.
     else conversation.take(new Uint8Array(message));
   },
   drain: ({ data }) => letGo(data),

@@ -28,7 +28,7 @@ const SLOW_MS = 60_000;
 const MAX_OPENED_IN_A_TURN = 8 * MAX_LIVE_STREAMS;
 /** A problem is shorter. */
 const MAX_PROBLEM_BYTES = 64 * 1024;
-/** A client that needs them reads them of the first frame of a stream. */
+/** Headers that a client receives in the first frame of a stream. */
 const TOLD_HEADERS = ["date", "x-roomd-host"];
 
 interface Stream {
@@ -48,10 +48,10 @@ export class LiveConnection implements DuplexSession {
   #client: Peer | null = null;
   #ask: Ask | null = null;
   #isOver = false;
-  /** Settles when the frame before has left. */
+  /** Settles once the previous frame was sent. */
   #sent: Promise<void> = Promise.resolve();
 
-  /** `over` is called once, when the connection has ended. Streams are opened in turns of `owner`. */
+  /** `over` is called once, when the connection has ended. `owner` is charged for the opening of streams. */
   constructor(owner: OwnerName, over: () => void) {
     this.#owner = owner;
     this.#over = over;
@@ -127,7 +127,7 @@ export class LiveConnection implements DuplexSession {
       this.#say({ id, type: "opened", headers });
       await this.#carry(id, response.body, stream);
     } catch {
-      // It broke off: the client opens it again.
+      // The stream broke off: the client reopens it.
     } finally {
       this.#streams.delete(id);
       over.abort();
@@ -180,7 +180,7 @@ export class LiveConnection implements DuplexSession {
     if (!this.#isOver) this.#client?.say(JSON.stringify(frame));
   }
 
-  /** In the order of the calls; resolves once the frame has left. */
+  /** Sends frames in the order of the calls; resolves once the frame was sent. */
   #send(frame: Uint8Array): Promise<void> {
     this.#sent = this.#sent.then(async () => {
       if (this.#isOver || !this.#client) return;

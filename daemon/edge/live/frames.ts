@@ -43,7 +43,7 @@ export function streamPathOf(path: string): string | null {
 
 const LINE_FEED = 10;
 
-/** Data of a stream: its id, a line feed, and the bytes. */
+/** A frame with data of a stream: its ID, a line feed, and the bytes. */
 export function dataFrame(id: number, bytes: Uint8Array): Uint8Array {
   const head = Buffer.from(String(id));
   const frame = Buffer.allocUnsafeSlow(head.length + 1 + bytes.length);

@@ -10,7 +10,7 @@ import { LiveConnection } from "./connection.ts";
 export { LiveConnection } from "./connection.ts";
 
 const MAX_CONNECTIONS = 1000;
-/** So that no organization takes all of them. */
+/** Limit per organization, so that none takes all connections. */
 const MAX_OF_ORG = 250;
 
 export interface Live {

@@ -35,7 +35,7 @@ export type ToolAnswer = Success | Failure;
 
 /** Longest refusal as JSON. */
 const MAX_REFUSAL = 1000;
-/** Characters of the arguments of a next call; longer ones the client has itself. */
+/** Maximum characters of the arguments of a suggested next call; the client has longer ones itself. */
 const MAX_REPEATED = 4_000;
 const MAX_SENTENCE = 320;
 const MAX_DETAILS = 300;
@@ -67,7 +67,7 @@ export function structured(answer: ToolAnswer): Arguments {
   return answer.ok ? compact({ ok: true, result: answer.result }) : refusal(answer);
 }
 
-/** Short enough for a model that reads many of them. */
+/** A refusal, short enough for a model that reads many of them. */
 function refusal({ problem, retry_after_seconds, next }: Failure): Arguments {
   const { status, code, detail, hint, retryable, request_id, details, errors } = problem;
   const bad = errors

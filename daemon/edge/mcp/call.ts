@@ -30,7 +30,7 @@ import { type BegunKind, nameOf } from "./names.ts";
 
 export type Arguments = Record<string, unknown>;
 
-/** The HTTP request that a call came with. */
+/** The HTTP request that carried the tool call. */
 export interface Visit {
   /** Identity of the caller's key across rotations. */
   first_key_id: KeyId;
@@ -41,7 +41,7 @@ export interface Visit {
   trace: TraceContext | null;
   /** How large it was. */
   bytes: number;
-  /** Rate after this request, as which the first operation counts. */
+  /** Rate after this request; the first operation counts as this request. */
   rate?: Rate | null;
 }
 
@@ -59,7 +59,7 @@ export type Reply =
 
 /** Reserved after a wait, for reading the result. */
 const ANSWER_MS = 3000;
-/** A message is larger than the arguments in it. */
+/** Allowance for the message around the arguments. */
 const ENVELOPE_BYTES = 16 * 1024;
 
 export interface CallDeps {
@@ -80,7 +80,7 @@ interface ToolRequest {
   tool: Tool;
   given: Arguments;
   signal: AbortSignal;
-  /** A call of the usual tools as the client's set has it; by default as it is. */
+  /** Translates a call to the client's set of tools; unchanged by default. */
   translate?: (next: NamedCall) => NamedCall;
 }
 
@@ -94,7 +94,7 @@ export class ToolCall {
   readonly #visit: Omit<Visit, "rate">;
   /** Rate of the first operation; empty after it. */
   #rate: { rate?: Rate | null };
-  /** Ends when the client cancels the call, or is gone. */
+  /** Aborts when the client cancels the call or disconnects. */
   readonly #signal: AbortSignal;
   readonly #translate: (next: NamedCall) => NamedCall;
 
@@ -109,12 +109,12 @@ export class ToolCall {
     this.#translate = asked.translate ?? ((next) => next);
   }
 
-  /** The key that calls, also after it was rotated. */
+  /** Identity of the calling key, which a rotation does not change. */
   get keyId(): KeyId {
     return this.#visit.first_key_id;
   }
 
-  /** A call as the client's set of tools has it. */
+  /** A call translated to the client's set of tools. */
   shown(next: NamedCall): NamedCall {
     return this.#translate(next);
   }
@@ -140,22 +140,22 @@ export class ToolCall {
     return Math.max(0, Math.min(wantedMs, Math.floor(this.leftMs - ANSWER_MS)));
   }
 
-  /** The tool's operation, with the arguments as they were sent. Never throws. */
+  /** Calls the tool's operation with the arguments as they were sent. Never throws. */
   async pass(defaults: Arguments = {}): Promise<Reply> {
     return await this.#walk(strict(this.#bound(this.tool.operation), this.tool), { ...defaults, ...this.given });
   }
 
-  /** An operation, with arguments that were checked; undefined ones are absent. Never throws. */
+  /** Calls an operation with checked arguments; undefined ones are absent. Never throws. */
   async ask(operation: Operation, args: Arguments, withinMs = this.leftMs): Promise<Reply> {
     return await this.#walk(inOneBody(this.#bound(operation)), args, withinMs);
   }
 
-  /** The same for an operation with a file as its body or response; the response is at most the requested range. */
+  /** Calls an operation with a file as its body or response; the response is at most the requested range. */
   async askFile(operation: Operation, args: Arguments, sent: FileUpload): Promise<Reply> {
     return await this.#walk(this.#bound(operation), args, this.leftMs, sent);
   }
 
-  /** The arguments by the tool's own rules, for tools that read them before any operation does. */
+  /** Checks the arguments by the tool's own rules, for tools that use them before any operation does. */
   check(): { kind: "checked"; input: Arguments } | Refused {
     const { input, bad } = checkOf(this.tool).check({}, {}, this.given);
     if (bad.length === 0) return { kind: "checked", input };
@@ -198,7 +198,7 @@ export class ToolCall {
     }
   }
 
-  /** A file that breaks off is an error, and none that is shorter. */
+  /** Reads a file; a stream that breaks off is an error, not a shorter file. */
   async #fileReply(done: Done<Operation>): Promise<Reply> {
     try {
       const read = await orAfter(bytesOf(done), this.leftMs, null, this.#signal);
@@ -232,7 +232,7 @@ export class ToolCall {
       token: null,
       path: pathOf(operation, params),
       params,
-      // The operation of a file keeps its query: its body is the file.
+      // An operation with a file keeps its query, because its body is the file.
       query: () => (sent ? textsOf(body) : {}),
       body: async (maxBytes) => {
         if (this.#visit.bytes > maxBytes + ENVELOPE_BYTES) {
@@ -330,7 +330,7 @@ export class ToolCall {
     const { authorization, request_id, ip } = this.#visit;
     const path = pathOf(operation, params);
     const url = new URL(`http://${host.address}${path}?${new URLSearchParams(query)}`);
-    // A URL resolves dot segments: it would name another operation of that host.
+    // URL parsing resolves dot segments, so the path would name another operation of that host.
     if (url.pathname !== path) throw new ServiceError("invalid_path", { detail: 'The path contains "..".' });
     const asked = requestOf(url.href, operation.method, authorization === null ? {} : { authorization }, sent);
     const about = { ip, request_id, own: others.own, source: "mcp" } as const;
@@ -350,7 +350,7 @@ const textsOf = (args: Arguments) =>
 
 const isText = (value: unknown) => typeof value === "string" || typeof value === "number";
 
-/** Each is made once: the road compiles an operation's check when it first sees it. */
+/** Each is made once: the pipeline compiles an operation's check when it first sees that operation. */
 const loose = new WeakMap<Bound, Bound>();
 const strictly = new WeakMap<Bound, Map<Tool, Bound>>();
 const checks = new WeakMap<Tool, InputCheck>();
@@ -360,7 +360,7 @@ function inOneBody(bound: Bound): Bound {
   return remembered(loose, bound, () => withBody(bound, argumentsOf(bound.operation)));
 }
 
-/** An operation that takes the arguments of a tool, and no others. */
+/** An operation that accepts exactly the arguments of a tool. */
 function strict(bound: Bound, tool: Tool): Bound {
   const byTool = remembered(strictly, bound, () => new Map<Tool, Bound>());
   return remembered(byTool, tool, () => withBody(bound, tool.input.properties));
@@ -396,7 +396,7 @@ function remembered<Key extends object, Value>(
   return made;
 }
 
-/** A path has all of its parts; arguments may lack them. Throws validation_failed. */
+/** Requires all parameters of a path, which arguments may lack. Throws validation_failed. */
 function requireNames(names: readonly string[], params: Record<string, string>): void {
   const absent = names.filter((name) => !Object.hasOwn(params, name));
   const [first] = absent;

@@ -1,12 +1,12 @@
-/** Answers without empty members: a model pays for every token it reads. */
+/** Removes empty members from answers: a model pays for every token it reads. */
 import type { Arguments } from "./call.ts";
 
 /** Members that are kept whatever their value. */
 const KEPT = ["ok", "items", "exit_code"];
-/** Members with values of the client's own. */
+/** Members with values that the client supplied. */
 const VERBATIM = ["payload", "labels", "arguments"];
 
-/** Leaves out null, false and empty members, at every depth. */
+/** Removes null, false and empty members, at every depth. */
 export function compact(value: Arguments): Arguments {
   const members = Object.entries(value).flatMap(([name, member]): [string, unknown][] => {
     if (name === "payload") return member === undefined ? [] : [[name, member]];

@@ -1,4 +1,4 @@
-/** Bytes of files in a tool's calls: the body that an operation takes, and the part of a file that it answers, here or on another host. */
+/** File contents in a tool's calls: an operation's request body, and the part of a file in its response, from this or another host. */
 import type { Operation } from "../../../shared/api/contract.ts";
 import type { Problem } from "../../../shared/api/errors.ts";
 import type { Done, Transfer } from "../../core/call/operation.ts";
@@ -8,7 +8,7 @@ import type { Outcome } from "../pipeline/request-context.ts";
 /** A call's file body and Range header. */
 export interface FileUpload {
   body?: Uint8Array<ArrayBuffer>;
-  /** A Range header of one range, so that the answer is no longer than that. */
+  /** Range header with a single range, which limits the length of the answer. */
   range?: string;
 }
 
@@ -31,7 +31,7 @@ export function requestOf(url: string, method: string, headers: Record<string, s
   });
 }
 
-/** The answer of the host that has the room, as an outcome. */
+/** The answer of the room's owner host, as an outcome. */
 export async function outcomeOf(answer: Response): Promise<Outcome> {
   const { status, headers } = answer;
   if (status < 400)

@@ -6,13 +6,13 @@ import type { KeyId } from "../../../shared/ids.ts";
 import type { Arguments } from "./call.ts";
 import { nameOf } from "./names.ts";
 
-/** The sender of messages of a key that is bound to no agent. */
+/** The sender of messages if the key is bound to no agent. */
 const OPERATOR = "operator";
 const SENDS = ["agent_send", "agent_request", "agent_fanout"];
-/** Directories of a guest's own, which a path on the drive only looks like. */
+/** Directories inside a guest: a file tool's path below them is still a path on the drive. */
 const OF_GUEST = /^\/(root|home|tmp|etc|usr|var|opt|srv|app|workspace|code)(\/|$)/;
 
-/** Adds them to `given`, and returns a note about it. */
+/** Adds missing arguments to `given`, and returns a note about each. */
 export function fillIn(
   { name }: Pick<Tool, "name">,
   given: Arguments,

@@ -3,7 +3,7 @@ import { TOOL_SETS } from "../../../shared/api/mcp/more-tools.ts";
 import { nearestOf } from "../pipeline/input.ts";
 import type { Arguments } from "./call.ts";
 
-/** The tools for names from elsewhere, by a word of the name. */
+/** Tools for foreign names, by a word of the name. */
 const MEANINGS: readonly [words: RegExp, tools: readonly string[]][] = [
   [/resume|wake|unpause/, ["sandbox_resume", "sandbox_exec", "run"]],
   [/follow|poll|attach|logs?$|get_output|wait_for_(command|exec)|kill|signal|stdin/, ["follow", "sandbox_exec"]],
@@ -67,7 +67,7 @@ export function nearestTool(name: string, known: readonly string[]): string | nu
   return isOfOtherSet ? null : nearestOf(plain, known);
 }
 
-/** The refusal of a tool that there is not: an answer to the model, which may call the nearest one next. */
+/** The refusal of an unknown tool: an answer to the model, which may call the nearest tool next. */
 export function noSuchTool(name: string, known: readonly string[]): Arguments {
   const nearest = nearestTool(name, known);
   const elsewhere = TOOL_SETS.all.tools.has(name) ? " The set of tools at /mcp/all has it." : "";
@@ -78,7 +78,7 @@ export function noSuchTool(name: string, known: readonly string[]): Arguments {
   };
 }
 
-/** A refusal takes 1 kB at most, and a client may get it twice: as text and as structured content. */
+/** Maximum of listed names: a refusal takes at most 1 kB, and a client may receive it twice, as text and as structured content. */
 const MAX_LISTED_CHARACTERS = 240;
 
 /** As many names as fit. */

@@ -11,7 +11,7 @@ export interface Streams {
   stderr: Buffer;
 }
 
-/** Output of which the middle may be left out. */
+/** Output with a middle that may be omitted. */
 export interface Ends {
   head: Streams;
   tail: Streams;
@@ -25,7 +25,7 @@ export const whole = (streams: Streams): Ends => ({ head: streams, tail: NO_OUTP
 export interface OutputText {
   text: string;
   left_out_bytes: number;
-  /** Bytes of each stream that the text has. */
+  /** Bytes of each stream in the text. */
   shown_bytes: { stdout: number; stderr: number };
 }
 
@@ -55,7 +55,7 @@ const half = ({ stdout, stderr }: Streams, part: typeof firstOf): Streams => ({
   stderr: part(stderr, stderr.length >> 1),
 });
 
-/** Whether an answer may show all of it. */
+/** Whether an answer may show the whole output. */
 export const fits = (streams: Streams): boolean =>
   sizeOf(streams) <= HEAD_BYTES + TAIL_BYTES && escaped(shown(streams)) <= MAX_ESCAPED;
 

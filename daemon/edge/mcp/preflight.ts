@@ -23,7 +23,7 @@ export async function preflight(call: ToolCall, session: Session): Promise<void>
   session.looked = { ...session.looked, ...Object.fromEntries(seen.flat()) };
 }
 
-/** For the answer of a call that succeeded; null if it was shown before. */
+/** The check results for the answer of a successful call; null if they were shown before. */
 export function takeLooked(session: Session): Arguments | null {
   const { looked } = session;
   session.looked = {};

@@ -2,12 +2,12 @@
 import { textOf } from "../../core/text.ts";
 import { firstOf } from "./output-text.ts";
 
-/** As JSON; control characters take six bytes each there. */
+/** Maximum as JSON, in which control characters take six bytes each. */
 const MAX_ESCAPED = 36_000;
 /** As base64. */
 const MAX_BINARY = 24 * 1024;
 
-/** The first bytes that fit, cut between characters; `isEnd`: the file ends with them. */
+/** The first bytes that fit, cut between characters; `isEnd`: `bytes` reach the end of the file. */
 export function readable(bytes: Buffer, isEnd: boolean): Buffer {
   let shown = isEnd ? bytes : wholeCharacters(bytes);
   if (textOf(shown) === null) return bytes.subarray(0, MAX_BINARY);
@@ -15,7 +15,7 @@ export function readable(bytes: Buffer, isEnd: boolean): Buffer {
   return shown;
 }
 
-/** Without the beginning of a last character. */
+/** Removes an incomplete last character. */
 function wholeCharacters(bytes: Buffer): Buffer {
   for (let cut = 0; cut < 4 && cut < bytes.length; cut++) {
     const shorter = bytes.subarray(0, bytes.length - cut);

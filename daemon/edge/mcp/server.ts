@@ -30,7 +30,7 @@ import { smallCall } from "./small/next.ts";
 import { meantTool, namesSandbox, understand } from "./synonyms.ts";
 import { carryOut } from "./tools/index.ts";
 
-/** How long a client may keep the list: it changes with the daemon's version only. */
+/** How long a client may cache the list of tools, which changes only with the daemon's version. */
 const LIST_TTL_MS = 60 * 60_000;
 
 const listed = (tools: ReadonlyMap<string, Tool>) =>
@@ -54,7 +54,7 @@ export interface Client extends Visit {
   session: Session;
   tool_set: ToolSet;
   org_id: OrgId;
-  /** The agent that the key is bound to; null: to none. */
+  /** The agent that the key is bound to; null: none. */
   agent_id: string | null;
 }
 

@@ -15,12 +15,12 @@ const SESSION_MS = 60 * 60_000;
 export class Session {
   health = false;
   usage = false;
-  /** Seen before a change, and not shown yet. */
+  /** Check results from before a change that were not shown yet. */
   looked: Record<string, unknown> = {};
   usedAt = monotonicMs();
   readonly #calls = new Map<string | number, AbortController>();
 
-  /** A call's own signal, which `cancel` ends. */
+  /** Begins a call; `cancel` aborts its signal. */
   begin(id: string | number): { signal: AbortSignal; over(): void } {
     const controller = new AbortController();
     this.#calls.set(id, controller);

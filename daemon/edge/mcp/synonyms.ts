@@ -1,4 +1,4 @@
-/** Arguments as models spell them: obvious synonyms and forms are taken for the tool's own, and the answer names them. */
+/** Arguments as models spell them: obvious synonyms and forms are accepted for the tool's own, and the answer names them. */
 
 import type { TSchema } from "@sinclair/typebox";
 import type { Tool } from "../../../shared/api/mcp/tool.ts";
@@ -11,14 +11,14 @@ const MAX_NOTED = 200;
 
 export interface Understood {
   given: Arguments;
-  /** The replacement made: `cmd as command`. */
+  /** The replacements made, such as `cmd as command`. */
   taken: string[];
 }
 
 const AGENT = ["sandbox", "agent_id", "agent"];
 const SANDBOX = [...AGENT, "agent_name", "sandbox_id", "sandbox_name", "agentId", "sandboxId"];
 const MESSAGE = ["payload", "message", "text", "body", "content", "data"];
-/** Words for the same thing: a tool has at most one of each row. */
+/** Synonyms: a tool has at most one name of each row. */
 const ROWS: readonly (readonly string[])[] = [
   ["room_id", "room", "room_name", "roomId"],
   SANDBOX,
@@ -67,7 +67,7 @@ const OWN: Record<string, Record<string, string>> = {
   agent_send: { agent_id: "destination", agent: "destination" },
   agent_request: { agent_id: "destination", agent: "destination" },
 };
-/** Values of an argument by other words, in one tool. */
+/** Synonyms for values of an argument, by tool. */
 const VALUES: Record<string, { argument: string; words: Record<string, string> }> = {
   run: {
     argument: "language",
@@ -84,13 +84,13 @@ const VALUES: Record<string, { argument: string; words: Record<string, string> }
 };
 const SECONDS = ["timeout", "timeout_s", "timeout_seconds", "timeout_sec", "wait", "wait_s", "wait_seconds"];
 const MILLISECONDS = ["timeout_ms", "wait_ms", "timeoutMs", "waitMs"];
-/** Tools with a time that bounds waiting. */
+/** Tools with an argument that limits waiting. */
 const WAITS = ["agent_wait"];
 
 /** More arguments than any tool has: each is compared with all synonyms, and a message may have a quarter of a million. */
 const MAX_ARGUMENTS = 200;
 
-/** Whether an argument of this name means a sandbox. */
+/** Whether an argument of this name identifies a sandbox. */
 export const namesSandbox = (name: string): boolean => SANDBOX.includes(name);
 
 export function understand(tool: Tool, sent: Arguments): Understood {
@@ -120,7 +120,7 @@ export function understand(tool: Tool, sent: Arguments): Understood {
   return { given, taken };
 }
 
-/** The tool's own name for an argument, among the arguments that are still free. */
+/** The tool's own name for an argument, among the arguments not given yet. */
 function ownName(tool: Tool, name: string, isFree: (own: string) => boolean): string | null {
   const own = OWN[tool.name]?.[name];
   if (own !== undefined && !SECONDS.includes(name) && isFree(own)) return own;
@@ -138,7 +138,7 @@ function timeOf({ name, input }: Tool, sent: string): string | null {
   return order.find(has) ?? null;
 }
 
-/** A command given as a list, numbers and lists given as text. */
+/** Converts a command given as a list, and numbers and lists given as text. */
 function reshape({ name: tool, input }: Tool, given: Arguments, taken: string[]): void {
   const has = (name: string) => Object.hasOwn(input.properties, name);
   if (Array.isArray(given.command) && has("argv") && given.argv === undefined) {
@@ -197,7 +197,7 @@ function spell(meaning: string, words: string): Record<string, string> {
   return Object.fromEntries(words.split(" ").map((word) => [word, meaning]));
 }
 
-/** Copies that are given as a number or by their names alone. */
+/** Converts copies given as a number or by their names alone. */
 function copyNames(given: Arguments, taken: string[]): void {
   const { agents, sandbox } = given;
   const count = Number(agents);
@@ -210,7 +210,7 @@ function copyNames(given: Arguments, taken: string[]): void {
   taken.push(`agents (names) as agent_id: ${names.join(", ").slice(0, MAX_NOTED)}`);
 }
 
-/** Fields of each message, by the same synonyms. */
+/** Replaces synonyms in the fields of each message. */
 function spellMessages(schema: TSchema | undefined, given: Arguments, taken: string[]): void {
   const fields: Record<string, TSchema> = schema?.items?.properties ?? {};
   const item = { name: "agent_send", input: { properties: fields } } as unknown as Tool;
@@ -225,7 +225,7 @@ function spellMessages(schema: TSchema | undefined, given: Arguments, taken: str
   });
 }
 
-/** Text as the type that the schema wants; undefined if it stays text. */
+/** Parses text as the schema's type; undefined if it remains text. */
 function readAs({ type }: TSchema, text: string): unknown {
   if (type === "integer" && /^-?\d{1,15}$/.test(text)) return Number(text);
   if (type === "boolean" && (text === "true" || text === "false")) return text === "true";

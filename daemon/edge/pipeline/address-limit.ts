@@ -21,7 +21,7 @@ export class AddressLimit {
     return this.#addresses.peek(networkOf(ip))?.has() !== false;
   }
 
-  /** Counts it. False: it was once too often. */
+  /** Counts a request of the address; false if the limit is exceeded. */
   take(ip: string): boolean {
     const name = networkOf(ip);
     const allowance = this.#addresses.get(name) ?? new Allowance(this.#perHour / 3600, this.#atOnce);

@@ -12,9 +12,9 @@ import { type LoopTime, loopTime, type OwnerName, ownerOf } from "../../core/loo
 import { networkOf } from "../../domain/egress/addresses.ts";
 
 const REFUSED_MS = 100;
-/** Label of pieces in which requests start. */
+/** Label of loop time in which requests start. */
 const REQUEST = "request";
-/** Connections with a remembered caller; the least recent are forgotten. */
+/** Connections with a remembered caller; the least recent are evicted. */
 const MAX_CONNECTIONS = 16_384;
 
 export class Admission {
@@ -28,7 +28,7 @@ export class Admission {
     this.#refusedMs = refusedMs;
   }
 
-  /** Before a request is read: null if it may start immediately. `connection` distinguishes the connections of clients. */
+  /** Admits a request before it is read: null if it may start immediately. `connection` distinguishes the connections of clients. */
   request(ip: string | null, connection: string): Promise<void> | null {
     const caller = this.#callers.get(connection);
     if (!caller) return this.#time.enter(netOf(ip), REQUEST, connection);
@@ -37,7 +37,10 @@ export class Admission {
     return this.#time.enter(caller.owner, REQUEST, caller.within);
   }
 
-  /** Before a call of an authenticated caller: null if it may start immediately. `connection` is the one of `request`; null: it is another host's. */
+  /**
+   * Admits a call of an authenticated caller: null if it may start immediately. `connection` as in `request`; null: the call is another
+   * host's.
+   */
   call(
     caller: Caller,
     operation: string,
@@ -49,7 +52,7 @@ export class Admission {
     if (connection !== null) this.#callers.set(connection, { owner, within });
     const enter = () => this.#time.enter(owner, operation, within);
     if (!isWithinRate) return sleep(this.#refusedMs).then(() => enter() ?? undefined);
-    // It has queued as a request of this organization.
+    // The call has already queued as a request of this organization.
     if (!this.#time.isIn(owner, REQUEST)) return enter();
     this.#time.goesOn(owner, operation);
     return null;
@@ -60,12 +63,12 @@ export class Admission {
     this.#time.goesOn(ownerOf(caller.org_id), operation);
   }
 
-  /** The same for an unauthenticated client. */
+  /** Charges the network of an unauthenticated client from now on. */
   unknownGoesOn(ip: string | null): void {
     this.#time.goesOn(netOf(ip), REQUEST);
   }
 
-  /** Before an unauthenticated client is refused. */
+  /** Delays the refusal of an unauthenticated client. */
   async refused(): Promise<void> {
     await sleep(this.#refusedMs);
   }
@@ -73,5 +76,5 @@ export class Admission {
 
 const netOf = (ip: string | null) => `net:${ip?.includes(":") ? networkOf(ip) : (ip ?? "unknown")}` as const;
 
-/** Keys, sessions and sandboxes of an organization take turns. */
+/** Keys, sessions and sandboxes of an organization are served in turn. */
 const withinOf = ({ session, key_id }: Caller) => session?.session_id ?? key_id;

@@ -20,16 +20,16 @@ import type { Claimed } from "./phase.ts";
 import type { RateRefusals } from "./rate-refusals.ts";
 import { durationOf, type Keeper, type Outcome, type RequestContext, statusOf } from "./request-context.ts";
 
-/** How long the records of calls that only read may wait, and how many of them are one write: a millisecond. */
+/** Maximum delay of the records of read-only calls, and maximum number per write, which takes a millisecond. */
 const READINGS_MS = 20;
 const MAX_READINGS = 128;
 
 export interface AuditCommitDeps {
   database: Database;
   log: Log;
-  /** Whether calls that only read are recorded. */
+  /** Whether read-only calls are recorded. */
   auditReads: boolean;
-  /** Whether a session's person has proven to be that person lately. Throws proof_required. */
+  /** Throws proof_required unless the session's user has re-authenticated recently. */
   requireProof(queries: Queries, sessionId: SessionId): void;
   answers: IdempotencyStore;
   rateRefusals: RateRefusals;
@@ -41,7 +41,7 @@ type CallEnd = { kind: "done"; status: number } | Extract<Outcome, { kind: "prob
 
 export class AuditCommit implements Keeper {
   readonly #deps: AuditCommitDeps;
-  /** Of calls that only read, until they are written. */
+  /** Unwritten records of read-only calls. */
   #readings: AuditEntry[] = [];
 
   constructor(deps: AuditCommitDeps) {
@@ -59,7 +59,7 @@ export class AuditCommit implements Keeper {
   requireKept(walk: RequestContext): void {
     this.#requireFirst(walk);
     const session = walk.operation.wantsProof && walk.call.caller?.session;
-    // Its body may have come slowly.
+    // The proof may have expired while the body arrived slowly.
     if (session) this.#deps.requireProof(this.#deps.database.queries, session.session_id);
   }
 

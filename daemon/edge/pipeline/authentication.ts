@@ -24,7 +24,7 @@ export interface AuthenticationDeps {
   log: Log;
   /** Throws cluster_unavailable if this host's copy of the keys may be stale. */
   requireFresh(): void;
-  /** Of an address; 0: any number. */
+  /** Limit per address; 0: unlimited. */
   failedLoginsPerMinute: number;
 }
 
@@ -62,7 +62,7 @@ export class Authentication {
     admit = request.recognise ?? (() => this.#authenticate(request.authorization, request.source)),
   ): Caller {
     const caller = this.#admitted(request, admit);
-    // A guest's token is this host's alone.
+    // A guest's token is valid on this host alone.
     if (caller.kind !== "sandbox") this.#requireFresh();
     return caller;
   }

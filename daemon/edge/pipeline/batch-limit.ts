@@ -4,7 +4,7 @@
  */
 import { FairQueue } from "../../core/concurrency/fair-queue.ts";
 
-/** Some milliseconds of work. A call of more than that has all places to itself. */
+/** A few milliseconds of work. A larger call occupies all slots. */
 const PLACES = 128;
 
 interface Waiting {

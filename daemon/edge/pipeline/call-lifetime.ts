@@ -10,10 +10,10 @@ export type Hold = (held: KeyId | HeldSession, cut: () => void) => () => void;
 
 export class CallLifetime {
   readonly #client: () => AbortSignal;
-  /** Rejected when the key is no longer good; made when something is waited for. */
+  /** Rejected when the key becomes invalid; created at the first wait. */
   #lost: PromiseWithResolvers<never> | null = null;
   readonly #letGo: () => void;
-  /** Why the key is no longer good. */
+  /** The reason that the key is no longer valid. */
   #reason: ServiceError | null = null;
   /** Created when the signal is first used: most calls end before. */
   #cut: AbortController | null = null;
@@ -35,7 +35,7 @@ export class CallLifetime {
     });
   }
 
-  /** Ends when the client is gone, or the key is no longer good. */
+  /** Aborts when the client disconnects or the key becomes invalid. */
   get signal(): AbortSignal {
     this.#signal ??= this.#makeSignal();
     return this.#signal;
@@ -50,7 +50,7 @@ export class CallLifetime {
     return AbortSignal.any([client, this.#cut.signal]);
   }
 
-  /** Throws invalid_api_key when the key has been lost since the call came. */
+  /** Throws invalid_api_key if the key became invalid since the call arrived. */
   require(): void {
     if (this.#reason) throw this.#reason;
   }

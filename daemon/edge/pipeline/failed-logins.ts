@@ -13,7 +13,7 @@ import { Allowance } from "../../host/guest-link/pace.ts";
 const EACH_PER_SECOND = 1 / 10;
 const EACH_AT_ONCE = 64;
 const TOGETHER_MS = 60_000;
-/** Those of further addresses are counted as of none. */
+/** Failed logins of further addresses are counted together, without an address. */
 const MAX_ADDRESSES = 32;
 
 export interface FailedLogin {

@@ -20,7 +20,7 @@ import type { IdempotencyStorageLimit } from "./idempotency-storage-limit.ts";
 import { idempotency, KEY, workUlid } from "./idempotency-table.ts";
 
 const OF_SANDBOX = /^\/v1\/rooms\/[^/]+\/sandboxes\//;
-/** Of the answers of one guest. */
+/** Limit of the answers of one guest. */
 const MAX_BYTES = 8 * 1024 ** 2;
 
 type Row = typeof idempotency.$inferSelect;
@@ -36,14 +36,14 @@ export interface BranchedGuests {
   org_id: OrgId;
   /** The sandbox_id of each, by the sandbox_id at the time when its calls were taken. */
   sandboxIds: ReadonlyMap<string, string>;
-  /** The path by which such a call comes now. */
+  /** The path of such a call after the branch. */
   pathOf(path: string): string;
   pausedMs: number;
 }
 
 export interface CallsBranch {
   take(queries: Queries, sandboxIds: readonly string[]): CallsState;
-  /** Adds them to guests that have made no calls. */
+  /** Adds the calls to guests that have made none. */
   put(queries: Queries, state: CallsState, guests: BranchedGuests): void;
   /** Removes the calls that these guests have made since. */
   replace(queries: Queries, state: CallsState, guests: BranchedGuests): void;
@@ -59,7 +59,7 @@ export interface MovedRoom {
   room_uid: string;
 }
 
-/** A row, as JSON has it. */
+/** A row in its JSON form. */
 export type MovedCall = Omit<Row, "reply_zstd"> & { reply_zstd: string | null };
 
 export function makeBranch(space: IdempotencyStorageLimit): CallsBranch {
@@ -101,7 +101,7 @@ export function makeBranch(space: IdempotencyStorageLimit): CallsBranch {
       space.rewrite([...new Set(about.map(({ key_id }) => key_id))], () => {
         for (const { reply_zstd, ...call } of about) {
           const row = { ...call, reply_zstd: reply_zstd === null ? null : Buffer.from(reply_zstd, "base64") };
-          // It may have been here before, and gone.
+          // The row may remain from an earlier stay of the room on this host.
           queries
             .insert(idempotency)
             .values(row)
@@ -115,7 +115,7 @@ export function makeBranch(space: IdempotencyStorageLimit): CallsBranch {
 
 const ROOMS = "/v1/rooms";
 
-/** Of the calls that made rooms, in this one's answer is its uid. */
+/** Calls about a room, including the call that made it: its answer contains the room's uid. */
 function callsAbout({ org_id, room_id, room_uid }: MovedRoom): SQL | undefined {
   const { path, reply, org_id: whose } = idempotency;
   const begin = `${ROOMS}/${encodeURIComponent(room_id)}`;

@@ -48,7 +48,7 @@ export class IdempotencyStorageLimit {
   readonly #mostCalls: number;
   /** Call counts of the organizations that were looked up. */
   readonly #calls: TransactionMap<string, number>;
-  /** Of which calls that are over age went last. */
+  /** Organization of the last removal of calls over age. */
   #lastOrg = "";
 
   constructor(database: Database, limits: { largeOfKey: number; ofOrg: number; calls?: number }) {
@@ -62,7 +62,7 @@ export class IdempotencyStorageLimit {
     ];
   }
 
-  /** Within a transaction: `write` keeps the answer of the call, whether or not there was one. */
+  /** Within a transaction: `write` stores the answer of the call, whether or not the call still has a row. */
   keep(call: IdempotentCall, reply: Pick<StoredSize, "reply_bytes" | "kept_bytes">, write: () => void): void {
     const [before] = this.#statements.find(valuesOf(call));
     write();
@@ -77,13 +77,16 @@ export class IdempotencyStorageLimit {
     }
   }
 
-  /** Within the transaction that claims a call: removes this one and some others if they are from before `oldest`, or too many. */
+  /**
+   * Within the transaction that claims a call: removes this call if it is older than `oldest`, and some other calls that are older or too
+   * many.
+   */
   dropOld(call: IdempotentCall, oldest: string): void {
     const { old, find, nextOrg } = this.#statements;
     const { org_id } = call;
     this.#forget(old([...valuesOf(call), oldest]));
     this.#dropOldOf(org_id, oldest);
-    // Those of organizations that call no more go as well.
+    // Also removes old calls of organizations that call no more.
     this.#lastOrg = nextOrg([this.#lastOrg])[0]?.org_id ?? "";
     if (this.#lastOrg !== org_id) this.#dropOldOf(this.#lastOrg, oldest);
     const isNew = find(valuesOf(call)).length === 0;
@@ -104,7 +107,7 @@ export class IdempotencyStorageLimit {
     this.#forget(this.#statements.oldOnes([orgId, oldest, OLD_AT_ONCE]));
   }
 
-  /** Of too many the oldest, but none that may be under way. */
+  /** Removes the oldest calls above the limit; calls that may be in progress only above twice the limit. */
   #dropMost(orgId: string, count: number): void {
     const { oldestOf, forget } = this.#statements;
     const youngest = at(wallMs() - LONGEST_CALL_MS);
@@ -205,7 +208,7 @@ function prepare(queries: Queries) {
   };
 }
 
-/** Both statements read an index alone, which has the words `bytes > 0`: a row is as long as its answer. */
+/** Both statements read only the index with the condition `bytes > 0`: a row is as long as its answer. */
 function makeSpace(database: Database, owner: Space["owner"], bytes: Space["bytes"], most: number): Space {
   const { queries } = database;
   const ofOwner = `FROM idempotency WHERE ${owner} = ? AND ${bytes} > 0`;

@@ -29,19 +29,19 @@ type ClaimResult = { before: Outcome; claim: null } | { before: null; claim: Cla
 
 export interface IdempotencyStore {
   /**
-   * The answer that the same call was given before; else its claim, null without an Idempotency-Key, and its work is to be done.
+   * The stored answer of the same call; else the call's claim, null without an Idempotency-Key, and the work is to be done.
    * Throws validation_failed, idempotency_key_reused, idempotency_in_progress, history_gone.
    */
   claim(walk: RequestContext, bodySha256: string): MaybePromise<ClaimResult>;
   /** Within a transaction of the verb: records the work that it has started. */
   note(claim: Claimed, begun: StartedWork): void;
-  /** Within a transaction of the verb: keeps its answer, which is small. */
+  /** Within a transaction of the verb: stores its answer, which is small. */
   keepNow(walk: RequestContext, claim: Claimed, outcome: string, body: object): void;
   /** Prepares a response for storage; null if the call may be retried. */
   pack(walk: RequestContext, reply: Outcome): Promise<PackedReply | null>;
   /** Within a transaction. */
   keep(queries: Queries, claim: Claimed, packed: PackedReply): void;
-  /** How the calls of guests branch with their room. */
+  /** Branches the calls of guests with their room. */
   branch: CallsBranch;
 }
 

@@ -17,7 +17,7 @@ export const idempotency = sqliteTable(
     status: integer(),
     reply: text(),
     created_at: text().notNull(),
-    /** The reply when it is large; then `reply` is null. */
+    /** A large reply, compressed; then `reply` is null. */
     reply_zstd: blob({ mode: "buffer" }),
     /** Size of `reply_zstd`. */
     reply_bytes: integer().notNull().default(0),
@@ -54,7 +54,7 @@ export function sameCall(call: Pick<IdempotentCall, keyof typeof KEY>) {
   );
 }
 
-/** The name of a call's work: the same as long as it has no answer. */
+/** Identifier of a call's work, the same as long as the call has no answer. */
 export function workUlid(call: Omit<IdempotentCall, "org_id">, createdAt: string): string {
   const { key_id, method, path, idempotency_key, body_sha256 } = call;
   const text = JSON.stringify([key_id, method, path, idempotency_key, body_sha256, createdAt]);

@@ -30,9 +30,9 @@ import { type IdempotentCall, idempotency, KEY, sameCall, workUlid } from "./ide
 import type { Claimed } from "./phase.ts";
 
 const KEPT_MS = IDEMPOTENCY_SECONDS * 1000;
-/** Smaller answers are kept as they are. */
+/** Smaller answers are stored uncompressed. */
 const LARGE_BYTES = 64 * 1024;
-/** Most bytes of one key's large answers, compressed; the largest that an exec can have fits twice. */
+/** Maximum compressed bytes of one key's large answers; the largest answer of an exec fits twice. */
 export const MAX_REPLY_BYTES = 64 * 1024 ** 2;
 /** The limit for all responses of an organization, as a multiple of that. */
 export const ORG_SHARES = 4;
@@ -45,7 +45,7 @@ export interface StoredReply {
   location: string | null;
 }
 
-/** A reply as it is kept. */
+/** A reply in its stored form. */
 export interface PackedReply {
   status: number;
   reply: string | null;
@@ -54,17 +54,17 @@ export interface PackedReply {
   kept_bytes: number;
 }
 
-/** The answer that was given, or the name of the work that is to be done. */
+/** The stored answer, or the identifier of the work to be done. */
 export type Claim = { reply: StoredReply } | ({ reply: null; work_ulid: string; begun: StartedWork | null } & Claimed);
 
 export interface Idempotency {
-  /** Claims the key, or returns the answer that was given. Throws idempotency_key_reused, idempotency_in_progress, history_gone. */
+  /** Claims the key, or returns the stored answer. Throws idempotency_key_reused, idempotency_in_progress, history_gone. */
   begin(call: IdempotentCall): Promise<Claim>;
-  /** Makes an answer ready to be kept; a large one is compressed, on another thread. */
+  /** Prepares an answer for storage; a large one is compressed on another thread. */
   pack(reply: StoredReply): Promise<PackedReply>;
   /** Within a transaction: records the work that the call has started, for a retry before there is a response. */
   note(queries: Queries, call: IdempotentCall, begun: StartedWork): void;
-  /** Within a transaction: keeps the answer. */
+  /** Within a transaction: stores the answer. */
   keep(queries: Queries, call: IdempotentCall, reply: PackedReply): void;
   branch: CallsBranch;
 }
@@ -133,7 +133,7 @@ export function makeIdempotency(
 
 type IdempotencyRow = typeof idempotency.$inferSelect;
 
-/** An answer that is known to be small. */
+/** Packs an answer that is known to be small. */
 export function packSmall(reply: StoredReply) {
   const json = JSON.stringify(reply);
   return { status: reply.status, reply: json, reply_zstd: null, reply_bytes: 0, kept_bytes: Buffer.byteLength(json) };

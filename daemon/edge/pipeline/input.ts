@@ -65,7 +65,7 @@ function fewIn({ schema }: InputPart, body: Record<string, unknown>): Record<str
   return Object.fromEntries([...known, ...unknown].map((name) => [name, body[name]]));
 }
 
-/** The code of an answer with these bad fields: their own when all agree, else validation_failed. */
+/** The problem code for these bad fields: their common code if all agree, else validation_failed. */
 export function problemCodeOf(bad: readonly RuleBreak[]): ErrorCode {
   const codes = new Set(
     bad.map((field) => field.problem ?? (Object.hasOwn(ERRORS, field.code) ? (field.code as ErrorCode) : null)),
@@ -96,13 +96,13 @@ interface InputPart {
   compiled: TypeCheck<TObject>;
   /** Whether all fields are text. */
   isText: boolean;
-  /** Lists of text that have nothing twice. */
+  /** Lists of text with unique items. */
   distinct: readonly string[];
   /** The list of a batch call, with separately checked objects, and the lists of unique texts within each of them. */
   many: { name: string; distinct: readonly string[] } | null;
 }
 
-/** The compiler's own check of uniqueItems takes longer for a list of names than all else that is done with it. */
+/** Compiles a schema without uniqueItems: the compiler's own check takes longer for a list of names than all other processing of it. */
 function compile(schema: TObject, manyName?: string): InputPart {
   const own = withoutDistinct(schema);
   const list = manyName === undefined ? undefined : schema.properties[manyName];
@@ -159,7 +159,7 @@ function addMisshapen(
   const known = new Set<string>(bad.map((field) => field.field));
   for (const error of part.compiled.Errors(value)) {
     const top = topOf(error.path);
-    // One field is named once, by the first rule that it breaks.
+    // A field is reported once, for the first rule that it breaks.
     const field = fieldOf(error.path);
     if (known.has(field) || (top !== field && known.has(top))) continue;
     known.add(field);
@@ -219,7 +219,7 @@ class Wrong {
 const without = (value: Record<string, unknown>, names: ReadonlySet<string>) =>
   Object.fromEntries(Object.entries(value).filter(([name]) => !names.has(name)));
 
-/** Adds lists that have something twice. */
+/** Adds lists with duplicate items. */
 function addRepetitions(
   { distinct, many }: InputPart,
   value: Record<string, unknown>,

@@ -1,7 +1,7 @@
 /** A JSON body as an object of fields. */
 import { ServiceError } from "../../core/service-error.ts";
 
-/** Its outline was checked. Throws invalid_json, invalid_body. */
+/** Parses a body with checked complexity. Throws invalid_json, invalid_body. */
 export function parseBody(bytes: Uint8Array): Record<string, unknown> {
   let value: unknown;
   try {

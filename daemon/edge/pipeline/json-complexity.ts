@@ -1,15 +1,15 @@
-/** Bounds of a JSON body that apply as it arrives: bytes outside of its strings, and values in a long one. */
+/** Limits on a JSON body, applied as it arrives: bytes outside of its strings, and values in a long body. */
 import { DEFAULT_MAX_BODY_BYTES } from "../../../shared/api/contract.ts";
 import { JsonCount, MAX_VALUES } from "../../core/json.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
-/** Bodies may be longer for the sake of long texts in them, not of more fields. */
+/** Limit outside of strings: bodies may be longer because of long texts in them, not of more fields. */
 const MAX_BYTES = DEFAULT_MAX_BODY_BYTES;
 
 export class JsonComplexity {
   readonly #count = new JsonCount();
 
-  /** The next bytes of it. Throws body_too_large. */
+  /** Counts the next bytes of the body. Throws body_too_large. */
   add(bytes: Uint8Array): void {
     this.#count.add(bytes);
     if (this.#count.outside > MAX_BYTES)

@@ -13,16 +13,16 @@ import type { IdempotentCall } from "./idempotency-table.ts";
 
 export interface Claimed {
   readonly call: IdempotentCall;
-  /** Lets the same call be made again; twice is nothing. */
+  /** Allows the same call to be made again. Idempotent. */
   letGo(): void;
 }
 
 export type Phase =
-  /** Nothing of it is on disk. */
+  /** Nothing of the call is on disk. */
   | { readonly is: "arrived" }
-  /** The verb has it. Its claim is on disk, without an answer. */
+  /** The verb executes. The call's claim is on disk, without an answer. */
   | { readonly is: "working"; readonly claim: Claimed | null }
-  /** A commit of the verb's has its record and its answer. */
+  /** A commit of the verb contains the call's record and answer. */
   | { readonly is: "kept"; readonly claim: Claimed | null }
   /** Everything of it that can be stored is stored. */
   | { readonly is: "settled" };
@@ -31,7 +31,7 @@ export type Phase =
 export type Fault = keyof typeof LEAVES;
 
 export interface Left {
-  /** The phase in which it happens. */
+  /** The phase in which the failure happens. */
   in: Phase["is"];
   /** The caller's response: that of the work, the reason of its refusal, or nothing. */
   answer: "answer" | "refusal" | "nothing";

@@ -47,7 +47,7 @@ export interface PipelineDeps extends AuthenticationDeps {
   hold: Hold;
   /** Whether the disk has space for the operation's data. Throws disk_full. */
   requireSpace(operation: Operation): void;
-  /** Whether calls that only read are recorded. */
+  /** Whether read-only calls are recorded. */
   auditReads: boolean;
   requireProof: AuditCommitDeps["requireProof"];
   doneBy: AuditCommitDeps["doneBy"];
@@ -56,30 +56,32 @@ export interface PipelineDeps extends AuthenticationDeps {
   traces: Traces;
   /** Registry of calls in progress about a room; null: not needed. */
   roomCalls: Pick<InFlightCalls, "enter"> | null;
-  /** Throws not_a_member for a call that changes something, on a host that is a member no more. */
+  /** Throws not_a_member for a call that changes data, on a host that is no longer a member. */
   requireMember(operation: Operation): void;
-  /** Throws cluster_unavailable for a call that changes a room of this host, before the host has read the directory since its start. */
+  /**
+   * Throws cluster_unavailable for a call that changes a room of this host, before the host has read the shared directory since its start.
+   */
   requireFollowed(operation: Operation): void;
-  /** Which other host has a room that is not here; null: none. */
+  /** The other host that has the room; null: none. */
   elsewhere(orgId: OrgId, roomId: string): Promise<Host | null>;
   /** The other host that has issued a ticket; null: this one, or none. */
   makerOf(token: string): Host | null;
   /** The other host for a call about a resource that no host has yet; null: this one. Throws if no host can take it. */
   choose(operation: Operation, caller: Caller, input: Record<string, unknown>): Host | null;
-  /** How calls about all hosts together are answered; null: there is one host. */
+  /** Answers calls that concern all hosts; null: there is one host. */
   gather: Gather | null;
 }
 
 export interface Pipeline {
   /** Walks the road. Never throws. */
   run(bound: Bound, request: PipelineRequest): Promise<PipelineReply>;
-  /** For doors that answer before there is an operation: why they must not, as authenticate throws it or rate_limited. Never throws. */
+  /** For transports that answer before there is an operation: the refusal, an error of authenticate or rate_limited. Never throws. */
   identify(request: Credentials): { refusal: unknown; rate: Rate | null };
   /** The caller, if the rate is counted elsewhere. Throws as authenticate does. */
   recognise(request: Credentials): Caller;
   /** Before a password is compared. Throws rate_limited if the address has failed too often. */
   requireAttempt(ip: string | null): void;
-  /** The start of requests, for doors that answer by themselves. */
+  /** Admission of requests, for transports that answer by themselves. */
   begin: Admission;
   /** Resolves when the failed logins so far are on disk, which precedes their responses. Never rejects. */
   failuresWritten(): Promise<unknown>;
@@ -89,7 +91,7 @@ export interface Pipeline {
 
 /** Adds the parts that transports do not use. */
 export interface WholePipeline extends Pipeline {
-  /** How the calls of guests with an Idempotency-Key branch with their room. */
+  /** Branches guests' calls with an Idempotency-Key together with their room. */
   branch: CallsBranch;
 }
 
@@ -131,7 +133,7 @@ export function makePipeline(deps: PipelineDeps): WholePipeline {
     const { operation } = bound;
     let tenure: CallLifetime | null = null;
     let inRoom: InFlightCall | null = null;
-    /** Of a body that its verb reads: the room moves, and it has not come. */
+    /** Aborts when the room moves before a body that the verb reads has arrived. */
     let unsent: AbortSignal | null = null;
     const signal = () => {
       const left = tenure?.signal ?? request.signal;
@@ -294,7 +296,7 @@ function misdirected({ host_id, url }: Host): ServiceError {
 
 const MISDIRECTED = errorKind("misdirected").status;
 
-/** A call about a room is known as one until it is settled. */
+/** Registers a call about a room as in flight until it is settled. */
 function enterRoom(
   roomCalls: PipelineDeps["roomCalls"],
   { org_id }: Caller,
@@ -306,7 +308,7 @@ function enterRoom(
 
 const hasFields = ({ body }: Operation) => body !== null && body !== "bytes";
 
-/** As how many calls it counts. */
+/** Number of calls that the call counts as. */
 function callsIn({ many }: Operation, input: Record<string, unknown>): number {
   const list = many === undefined ? null : input[many];
   return Array.isArray(list) ? list.length : 1;

@@ -1,4 +1,4 @@
-/** Turns an error into the problem that every door sends. Inner text never leaves: it goes to the log. */
+/** Turns an error into the problem that every transport sends. Internal text is logged, never sent. */
 import { errorKind, type Problem } from "../../../shared/api/errors.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";

@@ -22,7 +22,7 @@ export interface RateLimits {
 export interface Rate {
   limit: number;
   remaining: number;
-  /** Until the bucket is full again. */
+  /** Seconds until the bucket is full again. */
   reset_seconds: number;
   /** Whether there was a token for the call. */
   isWithin: boolean;

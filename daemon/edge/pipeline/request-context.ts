@@ -12,7 +12,7 @@ import { fineWallMs, monotonicMs, now } from "../../core/clock.ts";
 import type { Claimed, Phase } from "./phase.ts";
 import type { Rate } from "./rate-limit.ts";
 
-/** A request as a door hands it over. */
+/** A request as a transport passes it on. */
 export interface PipelineRequest {
   source: Source;
   request_id: string;
@@ -25,11 +25,11 @@ export interface PipelineRequest {
   readonly hop?: 1 | undefined;
   /** The Authorization header, or null. */
   authorization: string | null;
-  /** A token of the noun's own, for operations that take one instead of a key. */
+  /** A token issued by the domain module, for operations that accept it instead of a key. */
   token: string | null;
   /** The caller, if the transport authenticates by other means than the header. Throws as authenticate does. */
   readonly recognise?: (() => Caller) | undefined;
-  /** Rate of the call, if the door has counted it already. */
+  /** Rate of the call, if the transport has counted it already. */
   readonly rate?: Rate | null | undefined;
   /** The path as requested: part of the idempotency scope. */
   path: string;
@@ -46,7 +46,10 @@ export interface PipelineRequest {
   trace: TraceContext | null;
   transfer: Transfer;
   signal: AbortSignal;
-  /** Has another host answer it, as it came; absent: the door cannot, or it came from one. Rejects with host_unreachable. */
+  /**
+   * Forwards the request unchanged to another host; absent if the transport cannot, or if a host forwarded it. Rejects with
+   * host_unreachable.
+   */
   readonly forward?: ((host: Host) => Promise<Outcome>) | undefined;
   /**
    * Requests another host's part of this read, with this query, as one response or as lines; absent as `forward` is. Rejects with
@@ -78,7 +81,7 @@ export interface Keeper {
   undo(step: () => void): void;
 }
 
-/** A request from when it has come until it is settled; to its verb it is the work. */
+/** A request from its arrival until it is settled; its verb uses it as CallEffects. */
 export class RequestContext implements CallEffects {
   readonly operation: Operation;
   readonly request: PipelineRequest;
@@ -159,13 +162,13 @@ export class RequestContext implements CallEffects {
     else this.#hears = hear;
   }
 
-  /** Within the transaction that keeps its record. */
+  /** Called within the transaction that stores the call's record. */
   writeAlong(): void {
     this.#isWritten = true;
     this.#along?.();
   }
 
-  /** It is over, and its Idempotency-Key free for the same call. */
+  /** Ends the call, and releases its Idempotency-Key for the same call. */
   settle(recorded: boolean): void {
     this.claim?.letGo();
     this.phase = SETTLED;

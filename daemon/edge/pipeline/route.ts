@@ -41,7 +41,7 @@ export function matchPath(pattern: PathPattern, path: string): Record<string, st
   return params;
 }
 
-/** A path of the pattern `from`, as the pattern `to` has it: both have the same parameters. Encodings stay as they are. */
+/** Rewrites a path of the pattern `from` to the pattern `to`, which has the same parameters. Encodings are unchanged. */
 export function rewritePath(path: string, from: PathPattern, to: PathPattern): string {
   const parts = path.split("/");
   return to

@@ -15,7 +15,7 @@ export function seal(reply: StoredReply, authorization: string | null): StoredRe
   return { ...reply, body: sealText(keyOf(authorization), JSON.stringify(reply.body ?? null)) };
 }
 
-/** Refusals have no secret, and are kept as they are. Throws history_gone. */
+/** Refusals contain no secret and are stored unsealed. Throws history_gone. */
 export function openSealed(reply: StoredReply, authorization: string | null): StoredReply {
   if (typeof reply.body !== "string") return reply;
   try {

@@ -6,7 +6,7 @@ import type { Outcome, RequestContext } from "./request-context.ts";
 /** Facts of audit records that identify the call's target, by their names there. */
 const FACTS = ["exec_id", "message_id", "seq", "barrier_id", "generation", "exit_code", "timed_out", "path"] as const;
 const BY_HTTP: readonly Source[] = ["rest", "web", "vsock"];
-/** Below it is the caller's fault. */
+/** Lower statuses are the caller's fault. */
 const FAULT = 500;
 
 export function callEnd(

@@ -1,4 +1,4 @@
-/** Computations of the doors that run in the aside thread. */
+/** Computations of the transports that run in the aside thread. */
 import { hash } from "node:crypto";
 import type { Task } from "../../host/aside/task.ts";
 import { parseBody } from "./json-body.ts";
@@ -6,7 +6,7 @@ import { JsonComplexity } from "./json-complexity.ts";
 
 /** Parsed in 2 ms at most. */
 export const SMALL_BODY_BYTES = 256 * 1024;
-/** Most that any operation or message takes. */
+/** Maximum body size of any operation or message. */
 const MAX_BODY_BYTES = 24 * 1024 * 1024;
 
 export interface ReadBody {
@@ -14,7 +14,7 @@ export interface ReadBody {
   sha256: string;
 }
 
-/** Parses a JSON body; the buffer is returned, as it may be sent on. Throws body_too_large, invalid_json, invalid_body. */
+/** Parses a JSON body and returns its buffer, which may be forwarded. Throws body_too_large, invalid_json, invalid_body. */
 export const readBodyAside: Task<{ buffer: ArrayBuffer }, ReadBody & { buffer: ArrayBuffer }> = {
   name: "body.read",
   bytesOf: ({ buffer }) => buffer.byteLength,

@@ -59,7 +59,7 @@ export const listOfAudit: Merging<typeof orgAuditList> = {
   lines: { after: (seq, { caller, input }) => after(seq, caller, input), orderOf },
 };
 
-/** When the first page of a list was. */
+/** Time of a list's first page. */
 function begunAt(kind: string, { cursor }: Query): number | null {
   return cursor === undefined ? wallMs() : positionIn(kind, cursor).since;
 }

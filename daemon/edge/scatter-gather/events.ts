@@ -36,11 +36,11 @@ export interface Reading {
 
 /** How long to wait for a host before the stream starts without it. */
 const PATIENCE_MS = 1000;
-/** Clocks differ, and a record has the time at which its call began. */
+/** Tolerance for clock differences, and because a record has the start time of its call. */
 const EARLIER_MS = 60_000;
-/** Chains of hosts that are not known here yet, or are no more and have joined again. */
+/** Limit of chains of hosts that this host does not know yet, or that were removed and have joined again. */
 const MAX_UNKNOWN = 8;
-/** In every timeline: before the first event that is kept. */
+/** Position in every timeline before the first retained event. */
 const BEGINNING = "0";
 
 export class GatheredEvents {
@@ -127,13 +127,13 @@ export class GatheredEvents {
     } catch (cause) {
       const seq = orNull(() => seqOfEvent(orgId, cursor));
       if (seq === null) throw notAnEvent(cause);
-      // Of when the first of these hosts was alone.
+      // The cursor is from the time at which the first of these hosts was alone.
       const [first] = this.#deps.directory.hosts().sort((a, b) => (a.joined_at < b.joined_at ? -1 : 1));
       return { places: first ? { [chainNameOf(first)]: seq } : {}, since: null };
     }
   }
 
-  /** Without chains that are no more; one of a host that has just joined may not be known here yet. */
+  /** Omits chains of removed hosts; a host that has just joined may not be known here yet. */
   #known({ places, since }: Position): Position {
     const hosts = this.#deps.directory.hosts().map((host) => [chainNameOf(host), host.state === "gone"] as const);
     const isGone = new Map(hosts);
@@ -156,7 +156,7 @@ function cursorIn({ last_event_id }: Reading, { after }: Input): string | null {
 }
 
 const kindOf = (orgId: string) => `events of hosts ${orgId}`;
-/** Of a place that is a moment, between two hosts. */
+/** Kind of a cursor that is a time, between two hosts. */
 const momentKind = (orgId: string) => `events since ${orgId}`;
 
 /** Cursor for another host: after a position or, if it has none, from a moment on. */

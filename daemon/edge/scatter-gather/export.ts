@@ -18,7 +18,7 @@ export interface ExportRequest {
   input: Input;
   own: Own;
   ownChain: string;
-  /** Null: this host has no place in it. */
+  /** Input of this host's part; null: this host contributes nothing. */
   ownPart: Input | null;
   parts: readonly { host: Host; part: Input }[];
   /** How long a host may take to send its first line. */

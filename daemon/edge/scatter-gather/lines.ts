@@ -10,7 +10,7 @@ import { warningPing } from "./words.ts";
 
 /** Most events in one batch. */
 const AT_ONCE = 200;
-/** A host that lives pings every 15 seconds. */
+/** A live host pings every 15 seconds. */
 const SILENT_MS = 40_000;
 /** Until a record comes. */
 const MAX_TRIES = 3;
@@ -18,7 +18,7 @@ const MAX_TRIES = 3;
 /** The lines of one host. */
 export interface HostLines {
   chain: string;
-  /** The first of them, or those after a record. */
+  /** Opens the host's lines from the first, or after a record. */
   open(after: number | null): Promise<EventsReply>;
   reply: EventsReply;
 }

@@ -9,12 +9,12 @@ import { makeCursor, readCursor } from "../../core/call/cursor.ts";
 import { parseJson } from "../../core/json.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
-/** The seq of the last record that is known, by the chain's name. */
+/** The seq of the last known record, by chain name. */
 export type Places = Record<string, number>;
 
 export interface Position {
   places: Places;
-  /** From which moment on, in ms, a chain is read that has no place; null: from its beginning. */
+  /** Time in ms from which a chain without a position is read; null: from its beginning. */
   since: number | null;
 }
 
@@ -28,7 +28,7 @@ export function chainNameOf({ host_id, joined_at }: Pick<Host, "host_id" | "join
   return name;
 }
 
-/** In an order that is the same at every host: records of one moment are listed in it. */
+/** Sorts in an order that is the same at every host: records of equal time are listed in it. */
 export function byChain<Of extends { chain: string }>(all: readonly Of[]): Of[] {
   return all.toSorted((a, b) => (a.chain < b.chain ? -1 : 1));
 }

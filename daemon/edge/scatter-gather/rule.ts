@@ -7,7 +7,7 @@ import type { Caller } from "../../core/call/operation.ts";
 /** A host's part. */
 export interface HostPart<Body> {
   host: string;
-  /** The name of its chain, as cursors have it. */
+  /** Name of the host's chain in cursors. */
   chain: string;
   body: Body;
 }
@@ -19,20 +19,20 @@ export interface Chain {
   host: string;
   /** Of the host that gathers. */
   is_own: boolean;
-  /** When its host became a member. */
+  /** Time at which the host became a member. */
   joined_at: string;
 }
 
 export interface Whole<Op extends Operation> {
   caller: Caller;
   input: InputOf<Op>;
-  /** Hosts that did not answer, or not with their part. */
+  /** Hosts that did not answer, or answered without their part. */
   silent: readonly string[];
-  /** The caller's organization's rooms on a host, as they were placed. */
+  /** The rooms of the caller's organization that are placed on a host. */
   placedOn(hostId: string): PlacedRoom[];
 }
 
-/** How the parts of an answer are put together. */
+/** Merge rule for the parts of an answer. */
 export interface Merging<Op extends Operation> {
   /** The input for a host if it differs from the caller's; null: nothing is requested of it. Throws invalid_cursor. */
   part?(chain: Chain, about: MergeRequest<Op>): Partial<InputOf<Op>> | null;
@@ -41,9 +41,9 @@ export interface Merging<Op extends Operation> {
   merge(own: HostPart<OutputOf<Op>>, others: readonly HostPart<OutputOf<Op>>[], about: Whole<Op>): OutputOf<Op>;
   /** Error codes by which a host reports that it has no match, while others may. */
   absent?: readonly ErrorCode[];
-  /** How long a host may take. */
+  /** Timeout for a host's part. */
   patienceMs: number;
-  /** How they are put together as lines of JSON. */
+  /** Merge rule for an answer as lines of JSON. */
   lines?: Lines<Op>;
 }
 

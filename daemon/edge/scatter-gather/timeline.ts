@@ -42,7 +42,7 @@ export interface TimelineOptions {
   /** Waits a limited time for a host's first response. Null: it timed out. Never rejects. */
   patience(hostId: string, begun: Promise<true>): Promise<true | null>;
   cursorOf(position: Position): string;
-  /** The host's events do not come for now. */
+  /** Called when the host's events are unavailable for now. */
   lost(hostId: string, error: unknown): void;
   cut(): void;
   ended(): void;
@@ -75,7 +75,7 @@ export class Timeline {
   readonly #options: TimelineOptions;
   readonly #position: Position;
   readonly #pieces: Piece[] = [];
-  /** By the names of their chains. */
+  /** Members by the names of their chains. */
   readonly #members = new Map<string, Member>();
   readonly #over = new AbortController();
   /** Streams that may still emit events. */
@@ -109,7 +109,7 @@ export class Timeline {
     void this.#tellOwn();
   }
 
-  /** Hosts may have joined, or been removed. */
+  /** Updates the members after hosts joined or were removed. */
   look(hosts: readonly Host[]): void {
     if (this.#over.signal.aborted || !this.#options.follow) return;
     const named = new Map(hosts.map((host) => [chainNameOf(host), host]));
@@ -198,7 +198,7 @@ export class Timeline {
   async #ask(member: Member): Promise<EventsReply> {
     const { host, name, left, isFirst } = member;
     member.isFirst = false;
-    // It may be reached in another way by now.
+    // The host's connection parameters may have changed.
     const known = this.#options.others().find((each) => chainNameOf(each) === name) ?? host;
     const { status, events } = await this.#options.ask(known, this.#position.places[name], left.signal, isFirst);
     if (status === GONE) throw new HistoryGone();

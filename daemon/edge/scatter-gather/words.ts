@@ -11,12 +11,12 @@ export function withWarnings(silent: readonly string[], missing: string): { warn
   return warned(warningsOf(silent, missing));
 }
 
-/** The same of sentences that are there already. */
+/** The `warnings` field with given sentences; absent if there are none. */
 export function warned(warnings: string[]): { warnings?: string[] } {
   return warnings.length === 0 ? {} : { warnings };
 }
 
-/** The same in a stream: clients of any version leave pings out. */
+/** A ping event with warnings, for a stream: clients of any version ignore pings. */
 export function warningPing(silent: readonly string[], missing: string): StreamEvent {
   return { id: null, data: { type: "ping", warnings: warningsOf(silent, missing) } };
 }

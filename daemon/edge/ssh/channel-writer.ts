@@ -60,7 +60,7 @@ export class ChannelWriter {
     forgetWaiting(this.#channel);
   }
 
-  /** Not by a race with one promise: that would keep something of every piece that was ever written. */
+  /** Not a race with one promise, which would retain memory for every piece written. */
   async #orClosed(begin: (resolve: () => void) => void): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#closed = resolve;

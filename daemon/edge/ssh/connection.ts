@@ -65,10 +65,10 @@ export interface ConnectionDeps extends SessionDeps {
   others: OtherHosts | null;
 }
 
-/** A wrong password is answered after this time: guessing is slow, and all that is wrong looks the same. */
+/** A failed login is answered after this time: guessing is slow, and all failures look the same. */
 const REFUSED_AFTER_MS = 300;
 const METHODS = ["publickey" as const, "password" as const];
-/** ssh2's window with as much again: a client that sends more breaks the protocol. */
+/** Twice ssh2's window: a client that sends more violates the protocol. */
 const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 /**
  * Limit for all channels together. Above it the client is not read from until half is consumed; if the guest reads nothing within the time
@@ -77,7 +77,7 @@ const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 const MAX_UNREAD_IN_ALL = { bytes: 8 * 1024 * 1024, packets: 16_384 };
 /** Queries of a client that has not logged in: for the available methods and acceptable keys. They do not count as attempts. */
 const MAX_QUESTIONS = 100;
-/** ssh2's names of requests for ports and sockets of the sandbox's side that lead to the client. */
+/** ssh2's names of requests to forward ports and sockets of the sandbox to the client. */
 const FORWARDS_BACK: readonly string[] = ["tcpip-forward", "streamlocal-forward@openssh.com"];
 const NO_WAY_BACK =
   "remote forwarding (-R) is refused: no program in a sandbox may reach this client's network. Forward the other way with -L, or use roomd port expose.";
@@ -121,7 +121,7 @@ export class Connection implements OpenConnection {
     this.#clientVersion = clientVersion.slice(0, 128);
     client.on("authentication", (context) => void this.#authenticate(context));
     client.on("ready", () => this.#serve());
-    // A client that breaks the protocol, or its line, ends its own connection only.
+    // A protocol violation or a broken connection ends this client's connection only.
     client.on("error", (error) => this.cut(describeError(error)));
     socket.on("data", () => this.#look());
     socket.on("drain", () => this.#readOn());
@@ -140,7 +140,7 @@ export class Connection implements OpenConnection {
     return org_id;
   }
 
-  /** Whether it is over, or about to be. */
+  /** Whether the connection is over, or about to be. */
   get isOver(): boolean {
     return this.#aborted.signal.aborted;
   }
@@ -314,7 +314,7 @@ export class Connection implements OpenConnection {
     return forwarded(null);
   }
 
-  /** The sentence goes to whatever is open; then the connection ends. */
+  /** Open channels report the sentence first; then the connection ends. */
   #overElsewhere(why: string): void {
     if (this.isOver) return;
     if (this.#channels.size === 0) {
@@ -325,7 +325,7 @@ export class Connection implements OpenConnection {
     this.socket.once("close", () => stopTimer(timer));
   }
 
-  /** All that is wrong gets the same answer, at the same pace. */
+  /** All failures get the same answer, after the same delay unless `atOnce`. */
   #refuse(context: AuthContext, atOnce = false): void {
     const refuse = () => context.reject([...METHODS]);
     if (atOnce) refuse();
@@ -352,7 +352,7 @@ export class Connection implements OpenConnection {
       markNoChannel(requests);
       serveSession(requests, this);
     });
-    // `-R`: it has no answer but yes and no, so that the reason is for the first session.
+    // `-R`: the answer is only success or failure, so the first session shows the reason.
     this.#client.on("request", (_, reject, name) => {
       if (FORWARDS_BACK.includes(name)) this.notes.add(NO_WAY_BACK);
       reject?.();

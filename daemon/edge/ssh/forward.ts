@@ -1,4 +1,7 @@
-/** Connections that a client forwards (`ssh -L`, `-D`) to the guest's own loopback or a Unix socket of it; to any other host they are refused with the reason. */
+/**
+ * Connections that a client forwards (`ssh -L`, `-D`) to the guest's loopback or a Unix socket in the guest; for any other host they are
+ * refused with the reason.
+ */
 import type { ServerChannel } from "ssh2";
 import { ownerOf } from "../../core/loop/index.ts";
 import type { GuestPort } from "../../host/guest-link/connect.ts";
@@ -10,7 +13,7 @@ const MAX_REASON_CHARACTERS = 300;
 
 export type Where = { host: string; port: number } | { path: string };
 
-/** `refuse` is given a reason that the client shows. */
+/** `refuse` is called with a reason that the client shows. */
 export async function serveForward(
   where: Where,
   connection: OpenConnection,
@@ -26,7 +29,7 @@ export async function serveForward(
   refuse(lineOf(refused ?? "The session has ended."));
 }
 
-/** Of a sentence that may have a name of the client's in it. */
+/** One line from a sentence that may contain a name chosen by the client. */
 function lineOf(reason: string): string {
   return reason.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, MAX_REASON_CHARACTERS);
 }

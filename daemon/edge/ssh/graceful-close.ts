@@ -5,7 +5,7 @@ import { startTimer, stopTimer } from "../../core/clock.ts";
 /** A client that does not read within this time does not get the reason. */
 const LAST_WORDS_MS = 500;
 
-/** Ends a connection, also of a client that does not read. */
+/** ssh2 processes incoming data as long as it receives it. If data stayed unread, the close would discard the last text. */
 export function endSocket(socket: Socket): void {
   // ssh2 executes incoming data as long as it receives it. If it stayed unread, the close would discard the last text.
   socket.removeAllListeners("data");

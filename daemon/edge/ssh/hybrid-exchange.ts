@@ -11,7 +11,7 @@
 import type { Client, Connection } from "ssh2";
 import { answerHybrid, HYBRID_KEX, type KemReply, type Offered, offerHybridKeys } from "./mlkem.ts";
 
-/** The exchange that lends its class: its hash is SHA-256 as well. */
+/** The exchange with the class in ssh2 that the hybrid exchange uses: its hash is SHA-256 as well. */
 const BORROWED = "curve25519-sha256";
 const KEXINIT = 20;
 /** Message number and cookie. */
@@ -30,7 +30,7 @@ interface Exchange {
   _remoteKexinit: Buffer;
   convertPublicKey(key: Buffer): Buffer;
   getPublicKey(): Buffer;
-  /** An error ends the connection with the reason. */
+  /** A returned error ends the connection with that reason. */
   computeSecret(other: Buffer): Buffer | Error;
 }
 
@@ -50,7 +50,7 @@ interface InsideProtocol {
 export function offerHybrid(connection: Connection | Client): void {
   const protocol = (connection as unknown as { _protocol: InsideProtocol })._protocol;
   protocol._offer = withHybrid(protocol._offer);
-  /** The other's KEXINIT as it was sent, from its arrival until ssh2 has made an exchange of it. */
+  /** The peer's KEXINIT as it was sent, from its arrival until ssh2 has made an exchange of it. */
   let received: Buffer | null = null;
   let exchange = protocol._kex;
   Object.defineProperty(protocol, "_kex", {
@@ -66,7 +66,7 @@ export function offerHybrid(connection: Connection | Client): void {
   const own: Reader = {
     read: (packet) => {
       const payload = reader.read(packet);
-      // The first of the client's exchanges that the server has counts; as a client, this side has the hybrid one first.
+      // A server selects the client's first exchange that it supports; as a client, this side lists the hybrid exchange first.
       const preferred = protocol._server ? protocol._offer.lists.kex.array : [];
       const translated = payload[0] === KEXINIT ? translate(payload, preferred) : null;
       if (translated === null) return payload;
@@ -75,7 +75,7 @@ export function offerHybrid(connection: Connection | Client): void {
     },
     cleanup: () => reader.cleanup(),
   };
-  // ssh2 puts another in its place after each exchange.
+  // ssh2 replaces the reader after each exchange.
   Object.defineProperty(protocol._packetRW, "read", {
     configurable: true,
     get: () => own,

@@ -14,7 +14,7 @@ export const HYBRID_KEX = "mlkem768x25519-sha256";
 const PUBLIC_KEY_BYTES = 1184;
 const CIPHERTEXT_BYTES = 1088;
 const X25519_BYTES = 32;
-/** The DER of an X25519 public key up to the key itself (RFC 8410, 4). */
+/** The DER prefix of an X25519 public key (RFC 8410, 4). */
 const X25519_DER = Buffer.from("302a300506032b656e032100", "hex");
 
 export interface KemReply {
@@ -73,7 +73,7 @@ const VECTOR = {
   /** SHA-256 of public key, ciphertext and shared secret. */
   digest: "a2965de2b321ba77c17427e5f07061dd3c9d51b8d5a07ba54167514a3b93198b",
 } as const;
-/** So often, the code that connections wait for is compiled. */
+/** Number of runs after which the code that connections wait for is compiled. */
 const WARM_UPS = 8;
 
 /** Throws if ML-KEM of this build fails the test vector, in either direction. Its first calls are slow, so no client waits for them. */

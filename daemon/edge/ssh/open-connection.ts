@@ -12,9 +12,9 @@ export interface OpenConnection {
   readonly notes: Set<string>;
   /** Opens commands and ports. Only after login. */
   readonly opening: Opening;
-  /** Whether it is over, or about to be. */
+  /** Whether the connection is over, or about to be. */
   readonly isOver: boolean;
-  /** Count bytes of the session, in from the client and out to it. */
+  /** Count bytes of the session: in from the client, and out to the client. */
   readonly countIn: (bytes: number) => void;
   readonly countOut: (bytes: number) => void;
   /** A channel with its unread bytes counted; `leave` is called at the end of the channel or connection. */

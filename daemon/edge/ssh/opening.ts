@@ -14,13 +14,13 @@ export interface Opening {
     fields: Record<string, unknown>,
     take: (command: LiveCommand) => void,
   ): Promise<string | null>;
-  /** Connects to a port of the guest; the same. */
+  /** Connects to a port of the guest; resolves as `begin`. */
   forward(fields: Record<string, unknown>, take: (port: GuestPort) => void): Promise<string | null>;
   /** The reason why a command has ended unexpectedly, for its user. */
   whyLost(): string;
 }
 
-/** The session has ended, and why is for the person at it. */
+/** The session has ended; the message is for the user. */
 export class SessionOver extends Error {
   override name = "SessionOver";
 }

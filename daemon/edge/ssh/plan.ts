@@ -11,11 +11,11 @@ export interface SshPlan {
   port: number;
   limits: SshLimits;
   startups: StartupLimits;
-  /** How clients reach it, when it listens on this port. */
+  /** Address for clients if the server listens on this port. */
   reachedAt(port: number): { host: string; port: number };
 }
 
-/** null when the door is switched off. Throws ConfigError. */
+/** null if SSH is disabled. Throws ConfigError. */
 export function planSsh(config: Config): SshPlan | null {
   if (config["ssh.listen"] === "") return null;
   const { hostname, port } = parseListen("ssh.listen", config["ssh.listen"], EXAMPLE);

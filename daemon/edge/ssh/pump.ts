@@ -7,7 +7,7 @@ export interface Input {
   endInput(): void;
 }
 
-/** From the client into the guest. Not by the channel's own iterator, which closes the channel at the end of input. */
+/** Copies from the client to the guest. Not by the channel's own iterator, which closes the channel at the end of input. */
 export function feed(channel: ServerChannel, to: Input, count: (bytes: number) => void): void {
   let taken: Promise<unknown> = Promise.resolve();
   channel.on("data", (bytes: Buffer) => {
@@ -16,11 +16,11 @@ export function feed(channel: ServerChannel, to: Input, count: (bytes: number) =
     const resume = () => void channel.resume();
     taken = to.write(bytes).then(resume, resume);
   });
-  // The end is known before its last bytes are taken.
+  // The channel reports its end before its last bytes are consumed.
   channel.once("end", () => void taken.then(() => to.endInput()));
 }
 
-/** From the guest to the client, until either has had enough. */
+/** Copies from the guest to the client, until either side ends. */
 export async function drain(
   from: AsyncIterable<Uint8Array>,
   write: ChannelWriter["out"],

@@ -41,7 +41,7 @@ export async function hasRoom(
   );
 }
 
-/** A way to the host for one session; null: it takes none. Rejects with host_unreachable. */
+/** Opens a socket to the host for one session; null: the host accepts none. Rejects with host_unreachable. */
 export function openTo({ client }: OtherHosts, host: Host, ip: string, gone: AbortSignal): Promise<HostSocket | null> {
   return openHostSocket(client, host, { ip, request_id: newId("req") }, gone);
 }

@@ -16,12 +16,12 @@ import { type StartupLimits, Startups } from "./startups.ts";
 
 const IDENT = "roomd";
 const KEEPALIVE_MS = 15_000;
-/** Unanswered, each after KEEPALIVE_MS: then the client is gone. */
+/** Unanswered keepalives, one per KEEPALIVE_MS, after which the client is considered disconnected. */
 const KEEPALIVES = 4;
 
 export interface SshServer {
   port: number;
-  /** Takes sessions that other hosts carry here. */
+  /** Accepts sessions that other hosts forward to this host. */
   take: TakeSession;
   stop(): Promise<void>;
 }
@@ -95,7 +95,7 @@ export async function startSshServer(deps: ConnectionDeps, listen: SshListen): P
     });
     // Errors are handled by ssh2 as soon as it has the socket.
     socket.on("error", () => {});
-    // A thousand that connect together would all be greeted in one turn of the event loop.
+    // Otherwise a thousand simultaneous connections would be greeted in one turn of the event loop.
     const greet = () => {
       if (!socket.destroyed) ssh.injectSocket(socket);
     };

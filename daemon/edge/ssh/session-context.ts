@@ -27,7 +27,7 @@ export interface SshUser {
   /** Set if the client is connected to another host. */
   hop?: 1;
   gone: AbortSignal;
-  /** Ends the connection, with a sentence for the person at it. */
+  /** Ends the connection, with a sentence for the user. */
   cut(why: string): void;
 }
 
@@ -89,7 +89,7 @@ export class SessionContext implements Opening {
     return SIGNATURES.includes(algorithm) ? this.#deps.ssh.byPublicKey(key) : [];
   }
 
-  /** `forward` logs in at the host that has the room. Resolves to why not, or null. */
+  /** `forward` logs in at the host that has the room. Resolves to the problem of a refusal, or null. */
   async login(credential: Credential, forward?: PipelineRequest["forward"]): Promise<Problem | null> {
     const { ssh } = this.#deps;
     const { client, ip, cut, gone } = this.#visitor;

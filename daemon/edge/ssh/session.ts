@@ -42,7 +42,7 @@ export function serveSession(requests: SessionRequests, connection: OpenConnecti
     // A started command that could not be recorded is refused.
     if (gone || refused !== null) command?.hangUp();
     if (gone) return;
-    // Ahead of the command's own output, on a stream that is not data.
+    // Notes precede the command's own output, on a stream without data.
     for (const note of connection.notes) {
       connection.notes.delete(note);
       await writer.err(Buffer.from(`roomd: ${note}\r\n`));

@@ -34,12 +34,12 @@ export class ConnectionBounds {
     return isExchangingKeys(this.#client) || this.#socket.writableLength > MAX_UNSENT_BYTES;
   }
 
-  /** Resolves when it may have changed whether the line is full. */
+  /** Resolves when the connection may have become full, or no longer full. */
   get moved(): Promise<void> {
     return this.#moved.promise;
   }
 
-  /** Whether the client has to read before it is listened to. */
+  /** Whether the client must read before more is read from it. */
   get isUnread(): boolean {
     return this.#socket.writableLength > MAX_UNREAD_ANSWER_BYTES;
   }

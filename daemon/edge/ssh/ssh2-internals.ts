@@ -42,7 +42,7 @@ const insideOf = (client: Connection) => client as unknown as InsideConnection;
 
 export const socketOf = (client: Connection): Socket => insideOf(client)._sock;
 
-/** Whether keys are being exchanged: then nothing else leaves, and ssh2 keeps all that is written. */
+/** Whether a key exchange is in progress: then nothing else is sent, and ssh2 buffers all writes. */
 export const isExchangingKeys = (client: Connection): boolean => insideOf(client)._protocol._kexinit !== undefined;
 
 /** Ends a session that its client has closed: ssh2 would keep one without a command, and never confirm the close. */
@@ -53,19 +53,19 @@ export function forgetSession(client: Connection, session: Session): void {
   insideOf(client)._protocol.channelClose(_chanInfo.outgoing.id);
 }
 
-/** By its class's name, which a build may change, ssh2 finds out that a session is no channel that it has to close. */
+/** Marks a session as no channel to be closed: ssh2 recognizes that by the class name, which a build may change. */
 export function markNoChannel(session: Session): void {
   Object.assign(session, { incoming: { state: "closed" } });
 }
 
-/** Of a channel that could not be opened (RFC 4254, 5.1). */
+/** Reason code for a channel that could not be opened (RFC 4254, 5.1). */
 const CONNECT_FAILED = 2;
 
-/** Refuses a channel with a reason that the client shows, in place of `reject`, which gives none. */
+/** Refuses a channel with a reason that the client shows, because `reject` itself gives none. */
 export function refuseOpening(client: Connection, reject: () => void, reason: string): void {
   const protocol = insideOf(client)._protocol;
   const { channelOpenFail } = protocol;
-  // `reject` frees the place of the channel, and sends its refusal by this within the call.
+  // `reject` frees the channel's slot, and sends its refusal through this function during the call.
   protocol.channelOpenFail = (id) => channelOpenFail.call(protocol, id, CONNECT_FAILED, reason);
   try {
     reject();
@@ -74,10 +74,10 @@ export function refuseOpening(client: Connection, reject: () => void, reason: st
   }
 }
 
-/** Whether the client has closed it; its own `close` comes only after all of its bytes were taken. */
+/** Whether the client has closed the channel, which emits `close` only after all of its bytes were consumed. */
 export const isClosed = ({ incoming }: Channel): boolean => incoming.state === "closed";
 
-/** How many packets' bytes wait to be taken. */
+/** Number of packets with unread bytes. */
 export const unreadPackets = ({ _readableState }: Channel): number => _readableState.buffer.length;
 
 export const packetSizeOf = ({ outgoing }: Channel): number => outgoing.packetSize;

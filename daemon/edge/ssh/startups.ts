@@ -10,14 +10,14 @@ export interface StartupLimits {
 
 interface Startup {
   address: string;
-  /** Whether keys were exchanged, which costs more than a place. */
+  /** Whether keys were exchanged, which costs more than a slot. */
   greeted: boolean;
   drop(): void;
 }
 
 export class Startups {
   readonly #limits: StartupLimits;
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly #all = new Set<Startup>();
 
   constructor(limits: StartupLimits) {
@@ -28,7 +28,7 @@ export class Startups {
     return this.#all.size;
   }
 
-  /** Takes one in; `drop` ends it when its place is needed. */
+  /** Registers a connection; `drop` ends it when its slot is needed. */
   enter(address: string, drop: () => void): { greet(): void; leave(): void } {
     const own: Startup = { address, greeted: false, drop };
     // Before it counts itself: the new connection is never the one dropped.

@@ -109,7 +109,7 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
     return known;
   };
 
-  /** A page that was requested by another loopback name: its path and query at the one origin for people; else null. */
+  /** For a page request by another loopback name: the URL of the page at the canonical origin; else null. */
   const canonicalOf = ({ method, headers: said, url }: PageRequest): string | null => {
     const { origin } = place();
     if (!isVisit(method, said) || url.origin === origin || !originsOf(origin).includes(url.origin)) return null;

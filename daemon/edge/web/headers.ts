@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 
 /** Cookie names. Ports receive none with this prefix, and may set none. */
 const COOKIES = { session: "roomd", browser: "roomd-browser", asked: "roomd-asked", visitor: "roomd-visitor" } as const;
-/** Beneath it no port's page of a name below ours can set or read it. */
+/** Prefix by which no port's page on a subdomain can set or read the cookie. */
 const SECURE = "__Host-";
 const DAY_SECONDS = 86_400;
 const LIFE_SECONDS = {
@@ -86,19 +86,19 @@ export function cookieIn(headers: Headers, cookie: Cookie, isSecure: boolean): s
   return value;
 }
 
-/** The colours that a person has chosen for this browser, by the script of a page; null without a choice. */
+/** The colours that the user has chosen in this browser, stored by a page's script; null without a choice. */
 export const coloursIn = (headers: Headers): string | null =>
   /(?:^|;\s*)roomd-colours=(light|dark)(?:;|$)/.exec(headers.get("cookie") ?? "")?.[1] ?? null;
 
-/** `value` null: the browser forgets it. */
+/** `value` null deletes the cookie. */
 export function setCookie(cookie: Cookie, value: string | null, isSecure: boolean): string {
   const life = `Max-Age=${value === null ? 0 : LIFE_SECONDS[cookie]}`;
   return `${nameOf(cookie, isSecure)}=${value ?? ""}; Path=/; HttpOnly; SameSite=Lax; ${life}${isSecure ? "; Secure" : ""}`;
 }
 
 /**
- * Whether one of our pages makes the request. Browsers open WebSockets without Sec-Fetch-Site: their Origin is ours, or that of the
- * requested host, as by another loopback name or a forwarded port. Current browsers send one of the two headers.
+ * Whether a page of the service makes the request. Browsers open WebSockets without Sec-Fetch-Site: their Origin is the service's, or that
+ * of the requested host, such as another loopback name or a forwarded port. Current browsers send one of the two headers.
  */
 export function isFromOurPage(headers: Headers, ours: string): boolean {
   const site = headers.get("sec-fetch-site");
@@ -114,7 +114,7 @@ export function isVisit(method: string, headers: Headers): boolean {
   );
 }
 
-/** Whether passwords and cookies go there unread by others: over TLS, or without leaving the host. */
+/** Whether passwords and cookies reach the URL confidentially: over TLS, or within the host. */
 export function isTrustworthy({ protocol, hostname }: URL): boolean {
   return protocol === "https:" || LOOPBACK.test(hostname);
 }

@@ -39,7 +39,7 @@ const entry = (begins: string, ends: string): string => {
 export const HUB_PROGRAM = entry("main-", ".js");
 export const HUB_STYLE = entry("hub-", ".css");
 
-/** Whether the path is one of the hub's files, or would be one of another version. */
+/** Whether the path is a hub file of this version, or of another. */
 export const isHubFile = (path: string) => path.startsWith(PATH);
 
 /** 404 for a file of another version: the requesting page reports it. */

@@ -13,13 +13,13 @@ export { SCRIPT, STYLE };
 export interface SignedInUser {
   name: string;
   org: string;
-  /** Of the organization: an owner or admin. */
+  /** Whether the user is an owner or admin of the organization. */
   isKeeper: boolean;
 }
 
 export interface Page {
   title: string;
-  /** The path of the entry of the rail, or of the account's tabs, that it belongs to. */
+  /** The path of the page's entry in the navigation rail or in the account's tabs. */
   at?: string;
   who?: SignedInUser | null;
   body: Markup;
@@ -82,7 +82,7 @@ export function render(
   return page.text;
 }
 
-/** JSON that no text in it can end the script's element of. */
+/** JSON in which no text can close the script element. */
 const inScript = (value: object) => JSON.stringify(value).replaceAll("<", "\\u003c");
 
 /** `name must have …` → `Name must have …`; a message without the field's name gets it as a prefix. */
@@ -94,7 +94,7 @@ function sentence(field: string, message: string): string {
 /** The error, with the next step for the user. */
 export function trouble(problem: Problem | null): Markup | string {
   if (!problem) return "";
-  // A script moves each to its field.
+  // A script moves each message to its field.
   const each = problem.errors.map(
     ({ field, message }) => html`<li data-field="${field}">${sentence(field, message)}</li>`,
   );
@@ -144,7 +144,7 @@ export function sure(label: string, of: string, form: Markup): Markup {
   return html`<details class="sure"><summary aria-label="${label} ${of}">${label}</summary>${form}</details>`;
 }
 
-/** A moment as people read it; the exact one is its title. */
+/** A time in readable form, with the exact time as its title. */
 export function moment(at: string | null, never = "never"): Markup {
   if (at === null) return html`<span class="muted">${never}</span>`;
   return html`<time datetime="${at}" title="${at}">${at.slice(0, 16).replace("T", " ")} UTC</time>`;

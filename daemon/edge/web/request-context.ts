@@ -20,12 +20,12 @@ export interface WebContext {
   /** The signed-in user; null: anonymous. */
   caller: Caller | null;
   isPost: boolean;
-  /** A field of the form that was sent; "" without it. */
+  /** A field of the submitted form; "" if absent. */
   field(name: string): string;
   form: ReadonlyMap<string, string>;
   /** Passkey options for this browser. */
   offers: SignInOptions;
-  /** The same visit by the secret that the session goes by from now on. */
+  /** The same request context with the session's new secret. */
   proved(secret: string): WebContext;
   /** Calls an operation of the list as the signed-in user. `once` is its Idempotency-Key. Never throws. */
   call<Op extends Operation>(operation: Op, input?: Input<Op>, once?: string | null): Promise<OperationResult<Op>>;

@@ -8,7 +8,7 @@ import type { Role } from "../../../shared/api/people/members.ts";
 interface FormPlace {
   /** Fields that could be sent, as examples. */
   fields: Record<string, string>;
-  /** It wants a proof of the person that is not old. */
+  /** Requires a recent proof of the user's identity. */
   wantsProof?: true;
   /** The lowest role that may send it; any if absent. */
   role?: Role;
@@ -17,16 +17,16 @@ interface FormPlace {
 interface PageRoute {
   /** Whether anonymous visitors are sent to sign in, or see it too. */
   who: "person" | "anyone";
-  /** It is seen; else it only takes forms. */
+  /** Whether the page can be viewed; else it only accepts forms. */
   isSeen: boolean;
-  /** It is the hub's, which is nothing without script. */
+  /** A page of the hub, which requires scripts. */
   isHub?: true;
   /** The response to its forms redirects the browser elsewhere. */
   leadsOut?: true;
   forms: Record<string, FormPlace>;
 }
 
-/** A page of the hub, which only reads. */
+/** A read-only page of the hub. */
 const HUB: PageRoute = { who: "person", isSeen: true, isHub: true, forms: {} };
 
 const PERSON = { name: "Ada", email: "ada@example.org", password: "a long enough secret" };

@@ -6,7 +6,7 @@ import type { Users } from "../../domain/users/index.ts";
 
 const ADDRESS = /^(?:127(?:\.\d{1,3}){3}|\[::1\])$/;
 
-/** Options for the browser, or the same service's URL at a name. */
+/** Options for the browser, or the URL of the same page with a host name. */
 export type SignInOption = { options: object } | { at: string };
 
 interface Person {
@@ -21,7 +21,7 @@ export interface SignInOptions {
   /** For the signed-in user; null also for a user without passkeys. */
   toProve(): SignInOption | null;
   toArrive(person: Person): SignInOption | null;
-  /** Of options that were made already. */
+  /** For options that were created already. */
   of(options: object): SignInOption | null;
   /** The browser's ID, which is new if it had none. */
   visitor(): string;

@@ -16,7 +16,7 @@ import type { Task } from "./task.ts";
 const DEADLINE_MS = 2_000;
 const STALL_MS = 30_000;
 const REST_MS = 10_000;
-/** Time for a thread that is replaced, and that has rested before. */
+/** Timeout of the wait for a replacement thread, which starts after a rest. */
 const READY_MS = 15_000;
 
 /** Tasks, wherever they run. */

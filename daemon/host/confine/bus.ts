@@ -17,7 +17,7 @@ const HELLO: MethodCall = {
   body: [],
 };
 
-/** The call was refused; `error_name` is that of D-Bus. */
+/** The call was refused; `error_name` is D-Bus's name of the error. */
 export class BusError extends Error {
   override name = "BusError";
   readonly error_name: string;
@@ -115,7 +115,7 @@ class Connection {
     }
   }
 
-  /** The one line that comes before all messages. */
+  /** Processes the one line that precedes all messages. */
   #accept(): boolean {
     const end = Buffer.from(this.#received).indexOf("\r\n");
     if (end < 0) return false;

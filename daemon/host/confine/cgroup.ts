@@ -78,7 +78,7 @@ function delegate(mount: string): boolean {
   }
 }
 
-/** Groups of sandboxes that ended while no daemon ran; those in use refuse. */
+/** Removes groups of sandboxes that ended while no daemon ran; the kernel refuses for groups in use. */
 function sweep(own: string): void {
   for (const entry of readdirSync(own, { withFileTypes: true })) if (entry.isDirectory()) remove(join(own, entry.name));
 }

@@ -25,7 +25,7 @@ export interface Confinement {
   add(sandboxId: string, pid: number): Promise<void>;
   /** Changes the limits of the group. */
   limit(sandboxId: string, limits: Limits): Promise<void>;
-  /** Whether the kernel has ended a process of it for want of memory. */
+  /** Whether the kernel has killed a process of the group for lack of memory. */
   ranOutOfMemory(sandboxId: string): boolean;
   /** Frees the group of a sandbox once its processes have exited. Idempotent. */
   release(sandboxId: string): Promise<void>;

@@ -13,7 +13,7 @@ export interface MethodCall {
   path: string;
   interface: string;
   member: string;
-  /** Of `body`, one value for each of its types. */
+  /** Types of `body`, one for each value. */
   signature: string;
   body: readonly Value[];
 }
@@ -38,7 +38,7 @@ const FIELDS = {
   destination: 6,
   signature: 8,
 } as const;
-/** Of a message before its header fields. */
+/** Bytes of a message before its header fields. */
 const FIXED_BYTES = 16;
 /** Replies of systemd to us are a few lines at most. */
 const MAX_BYTES = 1024 * 1024;
@@ -161,7 +161,7 @@ function putNumber(to: number[], value: number, bytes: number): void {
   for (let rest = BigInt(value), left = bytes; left > 0; left--, rest >>= 8n) to.push(Number(rest & 0xffn));
 }
 
-/** The whole types that a signature consists of. */
+/** Splits a signature into its complete types. */
 function typesOf(signature: string): string[] {
   const types: string[] = [];
   for (let at = 0; at < signature.length; ) {

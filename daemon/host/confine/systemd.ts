@@ -13,19 +13,19 @@ import { type Confinement, IO_WEIGHT, type Limits } from "./confinement.ts";
 import type { MethodCall, Value } from "./dbus-message.ts";
 
 const DEADLINE_MS = 10_000;
-/** systemd answers that a scope will be made; to make it takes a millisecond or two. */
+/** systemd replies before the scope exists; its creation takes a millisecond or two. */
 const LOOK_EVERY_MS = 1;
 const SLICE = "roomd.slice";
 const BASIC = "basic.target";
 const GROUPS = join("/sys/fs/cgroup", SLICE);
 const USEC_PER_SEC = 1_000_000;
-/** The scope of a machine that has just ended, and is followed by another of the same sandbox. */
+/** The scope of a machine that just ended still exists when another machine of the same sandbox starts. */
 const STILL_THERE = "org.freedesktop.systemd1.UnitExists";
 const NOT_DELEGATED = "org.freedesktop.DBus.Error.InvalidArgs";
 
 export function makeScopes(bus: Pick<Bus, "call"> = new Bus(), groupsOf = groupsOfProcess): Confinement {
   let isWeighed = false;
-  // Less of the disk than it is meant to be is no reason to start nothing.
+  // A lower disk weight than intended is no reason to fail a start.
   const weigh = () => {
     if (isWeighed) return;
     isWeighed = true;
@@ -53,10 +53,10 @@ export function makeScopes(bus: Pick<Bus, "call"> = new Bus(), groupsOf = groups
       }
     },
     limit: (sandboxId, limits) => bus.call(limitCall(sandboxId, limits)),
-    // QEMU's end is heard of while its back ends still keep the scope.
+    // QEMU's exit is noticed while its back ends still keep the scope.
     ranOutOfMemory: (sandboxId) =>
       killedForMemory(() => readFileSync(join(GROUPS, scopeOf(sandboxId), "memory.events"), "utf8")),
-    // A scope goes with its last process.
+    // systemd removes a scope after its last process.
     release: async () => {},
   };
 }
@@ -71,13 +71,13 @@ export function startCall(
     property("Description", "s", `Sandbox ${sandboxId} of roomd`),
     property("Slice", "s", SLICE),
     property("CollectMode", "s", "inactive-or-failed"),
-    // Delegated, or else systemd puts no further process into it; we make no groups in it, and need no controllers there.
+    // Delegated, or else systemd adds no further process to the scope; roomd makes no groups in it, and needs no controllers there.
     property("DelegateControllers", "as", []),
     property("PIDs", "au", [pid]),
     ...(limits ? propertiesOf(limits) : []),
     property("IOWeight", "t", IO_WEIGHT.sandbox),
-    // When the host is shut down, the service ends first, or else it would see its guests crash: it comes after this target, as all
-    // services do. Were it named itself, no scope could start while it stops.
+    // At host shutdown the service must stop before the scopes, or else it would see its guests crash: like all services it is ordered
+    // after this target. If the scope named the service itself, no scope could start while the service stops.
     property("Before", "as", [BASIC]),
   ];
   return call("StartTransientUnit", "ssa(sv)a(sa(sv))", [scope, "fail", properties, []]);

@@ -29,7 +29,7 @@ export function sync(file: number): Promise<void> {
   return promised((settle) => fs.fsync(file, (error) => settle(error ?? null, undefined)));
 }
 
-/** The last close of a deleted file frees its blocks, which for a large one takes long. */
+/** The last close of a deleted file frees its blocks, which takes long for a large file. */
 export function close(file: number): Promise<void> {
   return promised((settle) => fs.close(file, (error) => settle(error ?? null, undefined)));
 }

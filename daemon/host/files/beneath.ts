@@ -58,12 +58,12 @@ export class Beneath implements Disposable {
     return new Beneath(openat2(this.#descriptor, path, DIRECTORY, 0, FOLLOWING), this.#root);
   }
 
-  /** The directory that was found at `path`, with no link on the way; null when it is no longer there. */
+  /** The directory previously found at `path`, without links on the way; null if it no longer exists. */
   plainDirectory(path: RawPath): Beneath | null {
     try {
       return new Beneath(openat2(this.#descriptor, path, DIRECTORY, 0, PLAIN), this.#root);
     } catch (error) {
-      // EXDEV: it was moved away from beneath this one while the path was walked.
+      // EXDEV: the directory was moved out of this one during the lookup.
       if (isGone(error) || errnoOf(error) === "EXDEV") return null;
       throw error;
     }
@@ -113,7 +113,7 @@ export class Beneath implements Disposable {
     return fromBytes(readlinkSync(this.#at(name), { encoding: "buffer" }));
   }
 
-  /** A new file under a name that is free. Throws EEXIST. */
+  /** Creates a file under an unused name. Throws EEXIST. */
   newFile(name: RawPath): OpenFile {
     const flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | ALWAYS;
     const descriptor = openat2(this.#descriptor, name, flags, 0o600, PLAIN);
@@ -130,7 +130,7 @@ export class Beneath implements Disposable {
     }
   }
 
-  /** The same, as far as a measure needs it. */
+  /** The facts of an entry that disk accounting needs; null if it does not exist. */
   use(name: RawPath): Use | null {
     try {
       return readUse(this.#descriptor, name);
@@ -150,8 +150,8 @@ export class Beneath implements Disposable {
   }
 
   /**
-   * The directory that this one is in now: after a guest has moved it that is another than before, and above the drive's
-   * root it is the host's own. To be known by its inode before anything is done in it.
+   * The current parent directory: after a guest's move it differs from the earlier one, and above the drive's root it is the host's own.
+   * Verify its inode before any operation in it.
    */
   above(): Beneath {
     return new Beneath(openat2(this.#descriptor, ".." as RawPath, DIRECTORY, 0, RESOLVE_NO_SYMLINKS), this.#root);

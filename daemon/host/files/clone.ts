@@ -1,6 +1,6 @@
 /**
- * Copies of a file's contents in another file, by descriptors, for a thread or process that may wait: the file system shares the blocks if it
- * can, otherwise the bytes are copied, and holes stay holes.
+ * Copies a file's contents to another file by descriptors, for a thread or process that may block: the file system shares the blocks if it
+ * can; otherwise the bytes are copied, and holes stay holes.
  */
 import { dlopen } from "bun:ffi";
 import { ftruncateSync, readSync, writeSync } from "node:fs";
@@ -73,7 +73,7 @@ function copySome(from: number, to: number, at: number, length: number): number 
   return read;
 }
 
-/** All that was written to a descriptor's file system is on disk. */
+/** Flushes all data written to a descriptor's file system to disk. */
 export function syncFileSystem(descriptor: number): void {
   check(libc.syncfs(descriptor), "syncfs");
 }

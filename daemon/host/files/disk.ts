@@ -13,9 +13,9 @@ import type { Paths } from "../../core/config/paths.ts";
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
 import { Reserve } from "./reserve.ts";
 
-/** On a small disk floor and reserve are this share of it each. */
+/** Maximum share of a small disk for the floor, and for the reserve. */
 const LARGEST_SHARE = 1 / 8;
-/** A disk can also run out of names. */
+/** A disk can also run out of inodes. */
 const LEAST_NAMES = 64;
 const MIB = 1024 ** 2;
 
@@ -62,7 +62,7 @@ export class Disk {
     };
   }
 
-  /** Before anything that adds data. Throws disk_full. */
+  /** Call before an operation that adds data. Throws disk_full. */
   requireSpace(): void {
     if (!this.#hasSpaceNow()) throw this.#full();
   }

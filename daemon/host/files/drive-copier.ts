@@ -30,12 +30,12 @@ export class DriveCopier implements AsyncDisposable {
     return this.#order({ does: "complete" });
   }
 
-  /** The store is on disk then, which others that write to it can make last. */
+  /** Flushes the store to disk, which takes long if others write to the disk. */
   async sync(): Promise<void> {
     await this.#order({ does: "sync" });
   }
 
-  /** Makes a drive of a store in an empty directory; it is on disk then. */
+  /** Restores a drive from a store into an empty directory; resolves when it is on disk. */
   restore(restoring: Restoring): Promise<Copied> {
     return this.#order({ does: "restore", ...restoring });
   }

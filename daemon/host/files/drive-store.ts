@@ -80,7 +80,7 @@ interface Content {
   size: number;
   changed: bigint;
   bytes: number;
-  /** The last pass that has found it. */
+  /** The last pass that found the file. */
   pass: number;
 }
 
@@ -144,7 +144,7 @@ export class StoreWriter {
     }
     const status = directory.status(name);
     if (!status || status.type !== type) {
-      // It was another a moment ago; and whether the walk goes down into it is known by its type then.
+      // The entry was another a moment ago; the walk descends by the earlier type.
       if (type === "directory") list?.add(["d", name, 0o700, 0, 0, "0", 0]);
       return;
     }
@@ -214,7 +214,7 @@ export class StoreWriter {
   }
 }
 
-/** The list while it is written. */
+/** The list of entries, while it is written. */
 class List implements Disposable {
   readonly #file: number;
   #text = "";
@@ -242,7 +242,7 @@ class List implements Disposable {
 /** A store, and the drive to make of it. */
 export interface Restoring {
   store: string;
-  /** A directory of the host's that is empty and that no guest reaches yet. */
+  /** An empty directory of the host that no guest can reach yet. */
   drive: string;
   /** A directory beside it, for the further hard links of files; leftovers in it are removed, and it is removed at the end. */
   links: string;
@@ -252,7 +252,7 @@ export interface Restoring {
   bounds?: Bounds;
 }
 
-/** Makes a drive of a store. Returns once it is on disk. */
+/** Restores a drive from a store. Returns once it is on disk. */
 export function restoreStore({ store, drive, links, root, bounds }: Restoring, between: Between): Copied {
   const copied: Copied = { bytes: 0, entries: 0, copied: 0 };
   rmSync(links, { recursive: true, force: true });
@@ -282,12 +282,12 @@ interface Level {
   meta: Meta;
 }
 
-/** The drive that is being made, as deep as the list has come. */
+/** The drive being restored, at the list's current depth. */
 class Target implements Disposable {
   readonly #store: string;
   readonly #root: number;
   readonly #links: string;
-  /** From the drive itself down; of the deepest alone a descriptor is held. */
+  /** Levels from the drive's root down; only the deepest has an open descriptor. */
   readonly #levels: Level[] = [];
   readonly #linked = new Set<number>();
   #isWhole = false;
@@ -326,7 +326,7 @@ class Target implements Disposable {
     else this.#file(name, meta, { content: line[7], isLinked: line[8] === 1 }, copied, between);
   }
 
-  /** The drive itself is as it was. */
+  /** Restores the metadata of the drive's root. Throws if the list is incomplete. */
   finish(): void {
     if (this.#levels.length !== 1 || !this.#isWhole) throw new Error("the list of the drive's entries is incomplete");
     const [level] = this.#levels;
@@ -409,7 +409,7 @@ class Target implements Disposable {
   #settle(descriptor: number, meta: Meta): void {
     const [mode, uid, gid] = meta;
     if (isRoot) fchownSync(descriptor, this.#user(uid), this.#user(gid));
-    // A change of owner takes the setuid bits away.
+    // A change of owner clears the setuid bits.
     fchmodSync(descriptor, mode);
     this.#time(null, meta, descriptor);
   }
@@ -427,7 +427,7 @@ class Target implements Disposable {
 
 const NOT_WELL_MADE = "the list of the drive's entries is malformed";
 
-/** A list may come from elsewhere: a name in it is one in its directory and leads nowhere else, and a number is one. */
+/** A list may be of another origin: checks that each name is an entry of its directory, and each number a number. */
 function requireWellMade(line: Exclude<Line, ["drive", ...unknown[]] | ["u"] | ["end"]>): void {
   const [kind, name, ...rest] = line;
   const isName = isBytes(name, MAX_NAME) && name !== "." && name !== ".." && !name.includes("/");
@@ -435,7 +435,7 @@ function requireWellMade(line: Exclude<Line, ["drive", ...unknown[]] | ["u"] | [
   if (!isName || !isKind || !isMeta(rest.slice(0, 5))) throw new Error(NOT_WELL_MADE);
 }
 
-/** Bytes, one a character, as long as Linux lets names and links be. */
+/** Bytes, one per character, up to Linux's limits for names and links. */
 const MAX_NAME = 255;
 const MAX_TARGET = 4095;
 

@@ -7,7 +7,7 @@ import { type Bounds, type Copied, restoreStore, StoreWriter } from "./drive-sto
 
 declare const self: Worker;
 
-/** While guests run they have the processors at least half of the time. */
+/** While guests run, this thread leaves them the processors at least half of the time. */
 const WORK_MS = 20;
 const REST_MS = 20;
 

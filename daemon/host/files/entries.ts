@@ -19,7 +19,7 @@ export const SLICE_BYTES = 32 * 1024;
 const TYPES: Record<number, EntryType> = { 4: "directory", 8: "file", 10: "symlink" };
 const UNKNOWN = 0;
 
-/** The entries in the order the file system has them, some hundreds at a time; a caller that awaits something for each needs no pieces. */
+/** The entries in the file system's order, some hundreds at a time; a caller that awaits for each entry needs no `pieces`. */
 export async function* readEntries(directory: Beneath, pieces?: PieceTurns): AsyncGenerator<Entry[]> {
   const reader = directory.reader();
   try {

@@ -21,7 +21,7 @@ export interface Freed {
 }
 
 export interface EraseOptions {
-  /** A new name may take a block: makes some space on a full disk, false when there is none to make. */
+  /** Frees some space on a full disk, because a new name may take a block; false if no space can be freed. */
   giveUp?: () => boolean;
   /** Called with the removed amount, some names at a time. */
   onFreed?: (freed: Freed) => void;
@@ -30,7 +30,7 @@ export interface EraseOptions {
 }
 
 const ERASE_MS = 10 * 60_000;
-/** Enough to keep the threads that wait for the disk busy, few enough that others' calls find one soon. */
+/** Enough to keep the threads that wait for the disk busy, few enough that other calls soon get a thread. */
 const AT_ONCE = 8;
 
 /** Removes the entry with this name, durably. Throws ENOENT. */
@@ -105,7 +105,7 @@ class Removal {
   }
 }
 
-// A directory that is not empty, or an entry that a guest swapped for one of the other kind: the next round sees to it.
+// A directory that is not empty, or an entry that a guest replaced by one of the other kind: the next round handles it.
 const STILL_THERE = new Set(["ENOTEMPTY", "EEXIST", "EISDIR", "ENOTDIR", "EBUSY"]);
 
 async function forEach(directory: Beneath, work: (entry: Entry) => Promise<void>): Promise<void> {

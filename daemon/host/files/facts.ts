@@ -14,9 +14,9 @@ export interface Facts {
   allocated_bytes: number;
   /** RFC 3339. */
   modified_at: string;
-  /** Device and inode: the same for two names of one file. */
+  /** Device and inode: equal for two names of one file. */
   identity: string;
-  /** Changes whenever the content does; a guest can set back the first time, never the second. */
+  /** Two times that change with the content; a guest can set back the first, never the second. */
   version: string;
 }
 
@@ -47,12 +47,12 @@ export function readFacts(descriptor: number, name?: RawPath): Facts {
 export interface Use {
   type: EntryType;
   links: number;
-  /** Two names of one file have the same; one drive is one file system. */
+  /** Equal for two names of one file, because a drive is one file system. */
   inode: bigint;
   allocated_bytes: number;
 }
 
-/** The same as `readFacts`, for little. Throws SystemError. */
+/** Reads fewer facts than `readFacts`, at a lower cost. Throws SystemError. */
 export function readUse(descriptor: number, name?: RawPath): Use {
   const view = statx(descriptor, name);
   return {
@@ -74,7 +74,7 @@ export interface Status {
   size_bytes: number;
   /** Seconds and nanoseconds. */
   modified: [seconds: bigint, nanoseconds: number];
-  /** When it was changed last, in nanoseconds: a guest cannot set that. */
+  /** Time of the last change, in nanoseconds, which a guest cannot set. */
   changed: bigint;
 }
 
@@ -95,7 +95,7 @@ export function readStatus(descriptor: number, name?: RawPath): Status {
   };
 }
 
-// 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z: a guest may set any time at all, RFC 3339 writes only these.
+// 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z: a guest may set any time, but RFC 3339 represents only these.
 const FIRST_SECOND = -62_135_596_800;
 const LAST_SECOND = 253_402_300_799;
 

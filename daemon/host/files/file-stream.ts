@@ -6,7 +6,7 @@ import { CHUNK_BYTES, type OpenFile } from "./open-file.ts";
 // An answer with a body that is never read (a HEAD) must not keep its file open.
 const FIRST_READ_MS = 30_000;
 
-/** Exactly `length` bytes from `offset`, read as they are taken. Fails when the file has become shorter. */
+/** Exactly `length` bytes from `offset`, read on demand. Fails if the file has become shorter. */
 export function fileStream(
   file: OpenFile,
   offset: number,

@@ -16,18 +16,18 @@ export type HashOrder =
   | { does: "add"; id: number; at: number; bytes: number }
   | { does: "end" | "forget"; id: number };
 
-/** The oldest block that was added is hashed, or all of them are. */
+/** Report of the thread: the oldest added block was hashed, or all of them were. */
 export type HashTold = { id: number; hex?: string };
 
 interface HashRequest {
-  /** Starts the callback with the thread's answer. */
+  /** Called at the thread's answer. */
   go(): void;
   resolve(hex: string): void;
   reject(error: Error): void;
 }
 
 export class Hash implements Disposable {
-  /** Null once they are the thread's. */
+  /** The first blocks; null once the thread has them. */
   #first: Uint8Array[] | null = [];
   #firstBytes = 0;
   #threaded: ThreadedHash | null = null;
@@ -48,7 +48,7 @@ export class Hash implements Disposable {
     return hash.digest("hex");
   }
 
-  /** It is not wanted any more. */
+  /** Discards the hash. */
   [Symbol.dispose](): void {
     this.#threaded?.[Symbol.dispose]();
   }

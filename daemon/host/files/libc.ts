@@ -22,9 +22,9 @@ const libc = dlopen("libc.so.6", {
   __errno_location: { args: [], returns: "ptr" },
 }).symbols;
 
-// errno lives at one address per thread, and nothing may run between a call and its reading.
+// errno has one address per thread, and nothing may run between a call and the read of its errno.
 const errnoAt = libc.__errno_location() as Pointer;
-// Second names of EAGAIN and EOPNOTSUPP.
+// Aliases of EAGAIN and EOPNOTSUPP.
 const { EWOULDBLOCK: _again, ENOTSUP: _unsupported, ...errnos } = osConstants.errno;
 const ERRNO_NAMES = new Map(Object.entries(errnos).map(([name, number]) => [number, name]));
 
@@ -62,7 +62,7 @@ const openHow = new BigUint64Array(3);
 // A rename anywhere on the host makes `..` fail with EAGAIN; a guest that renames all the time must not hold the loop for long.
 const MAX_TRIES = 256;
 
-/** openat2(2). Throws SystemError: EXDEV when the path leads out, EAGAIN when renames never let it finish. */
+/** openat2(2). Throws SystemError: EXDEV if the path leads out of the directory, EAGAIN if renames never let the call finish. */
 export function openat2(directory: number, path: RawPath, flags: number, mode: number, resolve: number): number {
   const name = cString(path);
   for (let tries = 1; ; tries++) {
@@ -86,7 +86,7 @@ const statxBuffer = new Uint8Array(256);
 const statxView = new DataView(statxBuffer.buffer);
 const NO_NAME = "" as RawPath;
 
-/** statx(2) of a name, never following it, or of the descriptor itself. The view is valid until the next call. */
+/** statx(2) of a name without following links, or of the descriptor itself. The view is valid until the next call. */
 export function statx(directory: number, name: RawPath = NO_NAME): DataView {
   const flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | (name === NO_NAME ? AT_EMPTY_PATH : 0);
   check(libc.statx(directory, cString(name), flags, STATX_BASIC_STATS, statxBuffer), "statx");
@@ -103,7 +103,7 @@ export function renameNoReplace(from: number, name: RawPath, to: number, newName
 const RENAME_EXCHANGE = 2;
 const AT_FDCWD = -100;
 
-/** renameat2(2) by which each of two has the other's name. */
+/** Exchanges two names by renameat2(2). */
 export function exchangeNames(one: string, other: string): void {
   const [first, second] = [Buffer.from(`${one}\0`), Buffer.from(`${other}\0`)];
   check(libc.renameat2(AT_FDCWD, first, AT_FDCWD, second, RENAME_EXCHANGE), "renameat2");
@@ -149,7 +149,7 @@ export function nextHole(file: number, offset: number): number {
   }
 }
 
-/** utimensat(2) of a name, never following it, or futimens(3) of the descriptor itself: both its times, in seconds and nanoseconds. */
+/** utimensat(2) of a name without following links, or futimens(3) of the descriptor itself: both times, in seconds and nanoseconds. */
 export function setTimes(descriptor: number, name: RawPath | null, seconds: bigint, nanoseconds: bigint): void {
   const times = new BigInt64Array([seconds, nanoseconds, seconds, nanoseconds]);
   if (name === null) check(libc.futimens(descriptor, times), "futimens");
@@ -158,7 +158,7 @@ export function setTimes(descriptor: number, name: RawPath | null, seconds: bigi
 
 const FALLOC_FL_KEEP_SIZE = 1;
 
-/** fallocate(2) that sets space aside and leaves the file's length. */
+/** Reserves space by fallocate(2), and keeps the file's length. */
 export function reserveSpace(file: number, offset: number, length: number): void {
   check(libc.fallocate(file, FALLOC_FL_KEEP_SIZE, offset, length), "fallocate");
 }
@@ -189,11 +189,11 @@ export function asFileUser<T>(uid: number | null, work: () => T): T {
 
 const RLIMIT_FSIZE = 1;
 
-/** prlimit(2): how far into a file another process may write, at most as far as it might at first. Throws SystemError: ESRCH. */
+/** prlimit(2): limits the size of files that another process writes, at most to its hard limit. Throws SystemError: ESRCH. */
 export function limitFileSize(pid: number, bytes: number): void {
   const limits = new BigUint64Array(2);
   check(libc.prlimit64(pid, RLIMIT_FSIZE, null, limits), "prlimit64");
-  // The hard limit stays: to raise it again takes a capability that a daemon need not have.
+  // The hard limit stays: to raise it again takes a capability that a daemon may lack.
   const most = limits[1] ?? 0n;
   limits[0] = bytes < most ? BigInt(bytes) : most;
   check(libc.prlimit64(pid, RLIMIT_FSIZE, limits, null), "prlimit64");

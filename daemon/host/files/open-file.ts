@@ -8,7 +8,7 @@ import { Hash } from "./hash.ts";
 import { findData } from "./holes.ts";
 import { reserveSpace } from "./libc.ts";
 
-/** Long enough to be fast, short enough that hashing one holds nothing up for over a millisecond. */
+/** Long enough to be fast, short enough that the hash of a chunk blocks for at most a millisecond. */
 export const CHUNK_BYTES = 256 * 1024;
 /** Bytes of a large file between flushes: other commits wait for the disk too, but not for a whole file. */
 export const SYNC_EVERY_BYTES = 16 * 1024 * 1024;
@@ -16,7 +16,7 @@ export const SYNC_EVERY_BYTES = 16 * 1024 * 1024;
 /** Most data of a file that counts as nearly all holes. */
 const MAX_IN_HOLLOW_BYTES = 1024 * 1024;
 
-/** A user and a group as guests number them. */
+/** A user and a group by their numbers in guests. */
 export interface GuestOwner {
   uid: number;
   gid: number;
@@ -26,7 +26,7 @@ export const GUEST_ROOT: GuestOwner = { uid: 0, gid: 0 };
 
 export class OpenFile implements AsyncDisposable {
   readonly #descriptor: number;
-  /** As they were when the file was opened. */
+  /** The file's facts when it was opened. */
   readonly facts: Facts;
   readonly #root: number;
   #closed = false;
@@ -90,7 +90,7 @@ export class OpenFile implements AsyncDisposable {
     }
   }
 
-  /** Sets space aside after the end, so that a write of this length cannot stop half way. Throws ENOSPC, EDQUOT. */
+  /** Reserves space after the end, so that a write of this length cannot fail midway. Throws ENOSPC, EDQUOT. */
   reserve(length: number): void {
     if (length === 0) return;
     try {
@@ -122,7 +122,7 @@ export class OpenFile implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    // The number of a closed descriptor is soon another file's: a call under way must not meet that one.
+    // The number of a closed descriptor is soon another file's: a call in progress must not reach that file.
     await Promise.allSettled(this.#underWay);
     await close(this.#descriptor);
   }

@@ -23,7 +23,7 @@ import { type QuotaCalls, quotaCalls, type TreeLimits, type TreeUse } from "./qu
 export type { TreeLimits };
 
 const NO_LIMITS: TreeLimits = { bytes: 0, inodes: 0 };
-/** Away from the small numbers that people and other programs choose. */
+/** Above the small numbers that people and other programs choose. */
 const FIRST_PROJECT = 2 ** 30;
 const PROJECTS = 2 ** 30;
 const MAX_TRIES = 16;
@@ -36,7 +36,7 @@ export interface QuotaFindings {
 const TRIAL_BYTES = 128 * 1024;
 const TRIAL_LIMITS = { bytes: 1024 ** 2, inodes: 16 };
 
-/** Finds out, by trying it on a directory in `place`, whether the file system there keeps quotas of projects. */
+/** Tests on a directory in `place` whether the file system supports project quotas. */
 export function inspectProjectQuota(place: string, calls: QuotaCalls = quotaCalls): QuotaFindings {
   try {
     if (!calls.enforces(place)) return measured("accounts for project quotas but does not enforce them");
@@ -74,7 +74,7 @@ function measured(what: string): QuotaFindings {
   return { kind: "measured", reason: `The file system of data_dir ${what}, so drives are measured.` };
 }
 
-/** The drives' quotas on a host that was found to have them, or not: then none gets one, and nothing is done. */
+/** The drives' quotas; on a host without support for them all operations do nothing. */
 export class ProjectQuota {
   readonly #enabled: boolean;
   readonly #log: Log;
@@ -166,7 +166,7 @@ function isFree(use: TreeUse | null): boolean {
   return use === null || use.bytes + use.inodes + use.limits.bytes + use.limits.inodes === 0;
 }
 
-/** The directory itself is one of the project's inodes. */
+/** Adds the directory itself, which is one of the project's inodes. */
 function withSelf({ bytes, inodes }: TreeLimits): TreeLimits {
   return { bytes, inodes: inodes + 1 };
 }

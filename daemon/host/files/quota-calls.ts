@@ -10,7 +10,7 @@ import { dlopen } from "bun:ffi";
 import { closeSync, constants, openSync } from "node:fs";
 import { check, O_CLOEXEC } from "./libc.ts";
 
-// Both take a varying number of arguments, so that one declaration does not serve all callers.
+// Both are variadic, so one declaration does not serve all callers.
 const libc = dlopen("libc.so.6", {
   ioctl: { args: ["i32", "u64", "ptr"], returns: "i32" },
   syscall: { args: ["i64", "i32", "u32", "u32", "ptr"], returns: "i32" },
@@ -24,7 +24,7 @@ const AT_PROJECT = 12;
 /** New entries of the directory belong to its project too. */
 const FS_XFLAG_PROJINHERIT = 0x200;
 
-/** Needs no device's name, as quotactl does; since Linux 5.14. */
+/** Needs no device name, unlike quotactl; since Linux 5.14. */
 const SYS_quotactl_fd = 443;
 export const Q_SETQUOTA = quotaCommand(0x80_00_08);
 export const Q_GETQUOTA = quotaCommand(0x80_00_07);
@@ -37,7 +37,7 @@ const AT_SPACE = 16;
 const AT_INODES_HARD = 24;
 const AT_INODES = 40;
 const AT_VALID = 64;
-/** Which of the fields count: both limits of blocks, both of inodes. */
+/** The fields to be set: both limits of blocks, both of inodes. */
 const QIF_LIMITS = 0x1 | 0x4;
 const LIMIT_BLOCK_BYTES = 1024;
 
@@ -119,14 +119,14 @@ function onDirectory(directory: string, call: (descriptor: number) => void): voi
   }
 }
 
-/** struct fsxattr with this project; its other fields stay. */
+/** Sets this project in a struct fsxattr; the other fields stay. */
 export function withProject(attributes: Buffer, project: number): Buffer {
   attributes.writeUInt32LE((attributes.readUInt32LE(AT_XFLAGS) | FS_XFLAG_PROJINHERIT) >>> 0, AT_XFLAGS);
   attributes.writeUInt32LE(project, AT_PROJECT);
   return attributes;
 }
 
-/** A directory that does not hand its project on has none for our purposes. */
+/** A directory's project; 0 if its entries do not inherit the project. */
 export function projectIn(attributes: Buffer): number {
   const inherits = (attributes.readUInt32LE(AT_XFLAGS) & FS_XFLAG_PROJINHERIT) !== 0;
   return inherits ? attributes.readUInt32LE(AT_PROJECT) : 0;

@@ -6,7 +6,7 @@ import { closeSync, fstatSync, ftruncateSync, openSync, writeSync } from "node:f
 import { errnoOf } from "../../core/service-error.ts";
 import { reserveSpace } from "./libc.ts";
 
-/** Enough for any one commit, and little to lose to a guest that takes whatever becomes free. */
+/** Enough for any one commit, and a small loss if a guest takes the space. */
 const PIECE_BYTES = 256 * 1024;
 /** Number of pieces of a small reserve. */
 const LEAST_PIECES = 32;
@@ -17,7 +17,7 @@ export class Reserve {
   readonly #file: number;
   readonly #piece: number;
 
-  /** Opens the reserve, or makes an empty one; `fill` gives it its blocks. */
+  /** Opens the reserve, or creates an empty one; `fill` allocates its blocks. */
   constructor(path: string, sizeBytes: number) {
     this.size_bytes = roundDown(sizeBytes);
     this.#piece = Math.min(PIECE_BYTES, Math.max(BLOCK_BYTES, roundDown(sizeBytes / LEAST_PIECES)));
@@ -29,7 +29,7 @@ export class Reserve {
     return fstatSync(this.#file).blocks * 512;
   }
 
-  /** Gives a piece up for something that must be written; false when there is none left. */
+  /** Frees a piece for a necessary write; false when none is left. */
   giveUp(): boolean {
     const held = this.held_bytes;
     if (held === 0) return false;

@@ -7,7 +7,7 @@ const SHARDS = 256;
 export const entriesIn = (store: string) => join(store, "entries.ndjson");
 export const contentIn = (store: string, number: number) => join(store, "contents", shardOf(number), String(number));
 
-/** Not synchronous: 257 directories take 20 to 60 ms of the thread. */
+/** Asynchronous, because 257 directories take 20 to 60 ms of the thread. */
 export async function makeStoreDirectories(store: string): Promise<void> {
   await mkdir(store, { recursive: true, mode: 0o700 });
   for (const shard of shardsIn(store)) await mkdir(shard, { recursive: true });

@@ -14,7 +14,7 @@ import type { RawPath } from "./raw-path.ts";
 
 const PATTERN = /^\.roomd-[0-9a-f]{32}$/;
 
-/** Names that the host keeps for itself on every drive. */
+/** Whether the host reserves the name for itself on every drive. */
 export function isTemporaryName(name: string): boolean {
   return PATTERN.test(name);
 }
@@ -26,7 +26,7 @@ export function temporaryName(): RawPath {
   return `.roomd-${RUN}${randomBytes(12).toString("hex")}` as RawPath;
 }
 
-/** Whether it is a temporary name of an earlier run. */
+/** Whether the name is a temporary name of an earlier run. */
 export function isLeftOver(name: string): boolean {
   return isTemporaryName(name) && !name.startsWith(`.roomd-${RUN}`);
 }
@@ -39,14 +39,14 @@ export class Temporary implements AsyncDisposable {
   #unsynced = 0;
   #syncing: Promise<void> = Promise.resolve();
 
-  /** A new empty file in `directory`, which must stay open as long as this. */
+  /** A new empty file in `directory`, which must stay open as long as this object. */
   constructor(directory: Beneath, name: RawPath) {
     this.#directory = directory;
     this.#file = directory.newFile(name);
     this.name = name;
   }
 
-  /** By which it is known under whatever names. */
+  /** Identifies the file under any name. */
   get inode(): bigint {
     return this.#file.inode;
   }
@@ -62,7 +62,7 @@ export class Temporary implements AsyncDisposable {
     this.#syncing.catch(() => {});
   }
 
-  /** The bytes are complete: makes them durable. */
+  /** Makes the complete file durable. */
   async finish(mode: number, owner?: GuestOwner): Promise<void> {
     this.#file.own(mode, owner);
     await faultPoint("place.written");

@@ -11,20 +11,20 @@ import type { Beneath } from "./beneath.ts";
 import { type Entry, parseEntries, SLICE_BYTES } from "./entries.ts";
 import { HERE } from "./raw-path.ts";
 
-/** Each takes a descriptor and some hundred names. */
+/** Limit of open levels: each takes a descriptor and some hundred names. */
 export const LEVELS_HELD = 64;
 
 /** `cut`: there are more entries than the maximum to visit. `moved`: the entries that remained to be visited were not found again. */
 export type WalkEnd = "complete" | "cut" | "moved";
 
 export interface WalkOptions {
-  /** Absent: in a thread, which has nothing else to do. */
+  /** Absent: the walk runs in a thread that has nothing else to do. */
   pieces?: PieceTurns;
   /** The walk ends after this many entries: a guest may make them faster than they are visited. */
   most?: number;
   /** After a directory was visited: true if its entries come next, false if it is gone. */
   onDown?(isEntered: boolean): void;
-  /** All that is in a directory was visited. */
+  /** After all entries of a directory were visited. */
   onUp?(): void;
 }
 
@@ -88,7 +88,7 @@ class Way implements Disposable {
     return { directory: level.directory, entry: level.entries[level.taken++] };
   }
 
-  /** Into the directory that was taken last, if it is still there. */
+  /** Descends into the directory that `next` returned last, if it still exists. */
   down({ name }: Entry): boolean {
     const directory = this.#current.directory.plainDirectory(name);
     if (!directory) return false;
@@ -97,7 +97,7 @@ class Way implements Disposable {
     return true;
   }
 
-  /** To the directory above; false when it is no longer there. */
+  /** Ascends to the parent directory; false when it no longer exists. */
   up(): boolean {
     using below = this.#current.directory;
     this.#levels.pop();
@@ -124,7 +124,7 @@ class Way implements Disposable {
     return level;
   }
 
-  /** Lets the uppermost of the open levels go. */
+  /** Closes the uppermost of the open levels. */
   #leave(): void {
     const level = this.#levels.shift();
     if (!level) return;
@@ -146,7 +146,7 @@ class Way implements Disposable {
   }
 }
 
-/** The levels that are not open, in as little memory as they take. */
+/** The levels that are not open, in a compact form. */
 class Trail {
   #inodes = new BigUint64Array(256);
   #nexts = new BigInt64Array(256);

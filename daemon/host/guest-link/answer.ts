@@ -19,7 +19,7 @@ export async function answerOf(
   }
 }
 
-/** Whether it was the connection that failed, and not the request. */
+/** Whether the connection failed, and not the request. */
 export function isLinkLost(error: unknown): boolean {
   return error instanceof StreamError && error.code === StreamErrorCode.link_closed;
 }

@@ -4,7 +4,7 @@ import { fineWallMs } from "../../core/clock.ts";
 import { answerOf } from "./answer.ts";
 import type { GuestLink } from "./handshake.ts";
 
-/** An agent in the midst of a flood of output answers behind it. */
+/** An agent with much pending output answers after that output. */
 const DEADLINE_MS = 10_000;
 /** The first answer is late and inexact. */
 const MAX_CORRECTIONS = 3;
@@ -13,7 +13,7 @@ const GOOD_ENOUGH_MS = 2;
 const EXACT_MS = 25;
 
 interface Reading {
-  /** Guest minus host, if the answer was sent halfway between request and response. */
+  /** Guest's clock minus host's clock, if the answer was sent halfway between request and response. */
   middleMs: number;
   /** Half of the round trip: the bound of the error of `middleMs`. */
   errorMs: number;

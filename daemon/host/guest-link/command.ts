@@ -21,19 +21,19 @@ export interface LiveCommand {
   stdout: AsyncIterable<Uint8Array>;
   /** null if both are one stream, as on a screen. */
   stderr: AsyncIterable<Uint8Array> | null;
-  /** Resolves once they are on their way to standard input. */
+  /** Resolves once the bytes are on their way to standard input. */
   write(bytes: Uint8Array): Promise<void>;
   /** Standard input has ended. */
   endInput(): void;
   signal(name: string): void;
   resize(rows: number, cols: number): void;
-  /** After all its bytes were taken. Rejects with StreamError when the guest is lost. */
+  /** Resolves after all output was consumed. Rejects with StreamError when the guest is lost. */
   ended: Promise<CommandEnd>;
   /** The client is gone: the command gets a hangup, as from a broken line. */
   hangUp(): void;
 }
 
-/** Starts a command and stays with it. Rejects with StreamError when the agent refuses it. */
+/** Starts a command and stays attached to it. Rejects with StreamError when the agent refuses it. */
 export async function startCommand(
   link: GuestLink,
   request: Pick<ExecRequest, "exec_id" | "argv" | "env">,
@@ -70,7 +70,7 @@ export async function startCommand(
   };
 }
 
-/** Resolves once there is a process, or there will be none. */
+/** Resolves once the process exists, or cannot exist any more. */
 async function begun(link: GuestLink, stream: Stream): Promise<void> {
   const started = Promise.withResolvers<void>();
   stream.hear((event) => {

@@ -18,11 +18,11 @@ const ANSWER_MS = 25_000;
 export interface GuestPort {
   /** Bytes from the guest, once; ends with the guest's half of the connection. */
   output: AsyncIterable<Uint8Array>;
-  /** Resolves once they are on their way. */
+  /** Resolves once the bytes are on their way. */
   write(bytes: Uint8Array): Promise<void>;
-  /** Our half has ended; the guest's may go on. */
+  /** Ends the host's half; the guest's half may continue. */
   endInput(): void;
-  /** Resolves after both halves; rejects with StreamError when the connection broke. */
+  /** Resolves after both halves have ended; rejects with StreamError if the connection broke. */
   ended: Promise<void>;
   close(): void;
 }

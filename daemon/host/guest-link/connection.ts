@@ -39,7 +39,7 @@ const SETUP_DEADLINE_MS = 30_000;
 const HOOKS_MS = 20_000;
 const PING_DEADLINE_MS = 10_000;
 const PING_EVERY_MS = 10_000;
-/** The kernel's pool takes this much in as full entropy. */
+/** The kernel's pool accepts this much as full entropy. */
 const ENTROPY_BYTES = 64;
 
 const SECRET_BYTES = 32;
@@ -65,7 +65,7 @@ export interface KnownAgent extends Acquaintance {
   generation: number;
 }
 
-/** Of a guest that is still to be set up, by the generation of its agent. */
+/** The agent of a guest that is not set up yet, by the agent's generation. */
 export function strangers(generation: number): KnownAgent {
   return { generation, secret: generation >= PROOF_GENERATION ? newSecret() : null, nonce: null };
 }
@@ -81,11 +81,11 @@ function newSecret(): string {
 
 interface ConnectionState {
   link: GuestLink | null;
-  /** Why setting up failed; the guest is then of no use. */
+  /** The reason of a failed setup, after which the guest is unusable. */
   failure: string | null;
   /** Milliseconds of each stage of setting up, as the agent measured them. */
   stages_ms: Record<string, number>;
-  /** Whether its agent carries out that the guest was restored, so that its memory may be saved. Null until it was linked. */
+  /** Whether the guest's agent supports restore notices, so that the guest's memory may be saved. Null until it was linked. */
   restores: boolean | null;
 }
 
@@ -108,7 +108,7 @@ export class GuestConnection {
   readonly #dials: Dials;
   /** The latest connection that said hello as the agent does; not proven yet. */
   #greeted: GuestLink | null = null;
-  /** That over which the guest is set up the first time. */
+  /** The link of the guest's first setup. */
   #first: GuestLink | null = null;
   /** The agent's. */
   #newest: GuestLink | null = null;
@@ -117,7 +117,7 @@ export class GuestConnection {
   #nonce: string | null;
   /** Null once the guest has received and answered it. */
   #restored: Restored | null;
-  /** Why the last that dialled was refused. Any process in the guest can dial, so it is no failure of the agent's yet. */
+  /** The reason of the last refused dial. Any process in the guest can dial, so it is no failure of the agent's yet. */
   #refusal: string | null = null;
   #closed = false;
 
@@ -185,7 +185,7 @@ export class GuestConnection {
       const isAgents = this.#newest === link || (this.#newest === null && mayBeFirst);
       // A guest that was set up is only slow, as on a busy host: it dials again.
       const isLate = !isFirst && error instanceof DeadlineError;
-      // So does a guest that was set up if its connection was lost afterwards, as with a vsock device that is replaced.
+      // A guest that was set up also dials again if its connection was lost, as with a vsock device that is replaced.
       const isLost = this.#nonce !== null && link.isLost;
       // A connection that ended before its hello is not final either: on a slow host an agent aborts a dial that is answered late, and
       // dials again.
@@ -196,7 +196,7 @@ export class GuestConnection {
     });
   }
 
-  /** The link of the moment, waiting for one. Rejects when setting up failed; at the deadline with DeadlineError. */
+  /** The current link, or the next one. Rejects when setting up failed; at the deadline with DeadlineError. */
   async link(deadlineMs: number, signal?: AbortSignal): Promise<GuestLink> {
     const wait = this.#state.until((state) => state.link !== null || state.failure !== null, deadlineMs, signal);
     const { link, failure } = await wait.catch((error: unknown) => {
@@ -254,7 +254,7 @@ export class GuestConnection {
       this.#becomeNewest(link);
     });
     timer.mark("setup");
-    // Its answer also proves the way in both directions.
+    // The answer also proves that the connection works in both directions.
     await correctClock(link);
     timer.mark("clock_set");
     const stages_ms = { ...timer.stages_ms, ...inGuest.stages_ms };
@@ -291,7 +291,7 @@ export class GuestConnection {
     return this.#generation >= AGENT_PROOF_GENERATION;
   }
 
-  /** Whether a hello proves one of the secrets that the agent may have: the recorded one, or the one of the restore under way. */
+  /** Whether a hello proves one of the secrets that the agent may have: the recorded one, or that of the restore in progress. */
   #isProven({ guest_cid, challenge, proofs = [] }: Hello, port: number): boolean {
     if (challenge === undefined) return false;
     const secrets = [this.#secret, this.#restored?.secret].filter((secret) => typeof secret === "string");
@@ -309,7 +309,7 @@ export class GuestConnection {
     this.#restored = null;
   }
 
-  /** From now on it is the agent's. Until it is set up there is none. */
+  /** Makes the link the agent's. Until the link is set up there is none. */
   #becomeNewest(link: GuestLink): void {
     this.#dials.settle(link);
     link.believe(this.#requests);
@@ -322,7 +322,8 @@ export class GuestConnection {
   #welcome({ challenge, restores }: Hello, port: number): Welcome {
     const secret = this.#secret;
     const restored = restores ? this.#restored : null;
-    // With another secret it gets its environment, as the first time. Before AGENT_PROOF_GENERATION any process of the guest may get both.
+    // With a new secret the agent gets its environment, as at the first setup. Before AGENT_PROOF_GENERATION any process of the guest may
+    // get both.
     const hasEnv = this.#nonce !== null && restored?.secret === undefined;
     return {
       generation: GENERATION,
@@ -351,7 +352,7 @@ async function keepAsking(link: GuestLink): Promise<void> {
     await link.ping(PING_DEADLINE_MS).catch((error: unknown) => {
       if (standstill.times === times) link.close(describeError(error));
     });
-    // Not raced against the link's end: that would keep something of each race for as long as the link is there.
+    // Not raced against the link's end: each race would retain memory for as long as the link exists.
     await sleep(PING_EVERY_MS);
   }
 }

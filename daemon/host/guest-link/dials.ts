@@ -34,7 +34,7 @@ export class Dials {
     this.#log = log;
   }
 
-  /** False if it came too often, and is closed. */
+  /** False if the guest dials too often; the connection is then closed. */
   admit(link: GuestLink, name: DialGroup): boolean {
     const group = this.#groups[name];
     if (!group.allowance.take()) {
@@ -49,7 +49,7 @@ export class Dials {
     return true;
   }
 
-  /** One of `anyones` has proven that it is the agent's: it counts among those from now on. False as `admit`. */
+  /** Moves a connection of `anyones` that has proven to be the agent's to `agents`. False as `admit`. */
   promote(link: GuestLink): boolean {
     return !this.#groups.anyones.waiting.delete(link) || this.admit(link, "agents");
   }

@@ -17,7 +17,7 @@ export async function freezeDisk(link: GuestLink): Promise<void> {
   await answerOf(link, request, FREEZE_MS, "freezing the guest's disk");
 }
 
-/** Whether the disk had stood still until now. */
+/** Thaws the disk; returns whether it had stayed frozen until now. */
 export async function thawDisk(link: GuestLink): Promise<boolean> {
   const request: DiskThawRequest = { method: "disk_thaw" };
   const answer = (await answerOf(link, request, FREEZE_MS, "thawing the guest's disk")) as Partial<DiskThawResult>;

@@ -3,7 +3,7 @@ import type { DriveLostRequest, DriveMountRequest } from "../../../shared/agent-
 import { answerOf } from "./answer.ts";
 import type { GuestLink } from "./handshake.ts";
 
-/** The agent waits 10 s for a device that was plugged. */
+/** The agent waits 10 s for a plugged device. */
 const DEADLINE_MS = 15_000;
 
 /** The guest detaches a drive that no longer answers. Rejects if it cannot, or its agent is too old. */
@@ -12,7 +12,7 @@ export async function loseDrive(link: GuestLink): Promise<void> {
   await answerOf(link, request, DEADLINE_MS, "unmounting the guest's drive");
 }
 
-/** The guest mounts the drive that was plugged. */
+/** Has the guest mount the plugged drive. */
 export async function mountDrive(link: GuestLink, drive: Omit<DriveMountRequest, "method">): Promise<void> {
   const request: DriveMountRequest = { method: "drive_mount", ...drive };
   await answerOf(link, request, DEADLINE_MS, "mounting the guest's drive");

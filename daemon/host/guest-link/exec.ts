@@ -23,22 +23,22 @@ import { afterGuestMs, type PausableDeadlines } from "./pausable-deadlines.ts";
 const ANSWER_MS = 15_000;
 /** TERM, five seconds, KILL, and the time that a busy guest needs for them. */
 const END_MS = 30_000;
-/** How long the close of an input is waited for once its caller has left. */
+/** Timeout for the close of an input after its caller has left. */
 const CLOSING_MS = 1_000;
 
-/** The output of an execution on its way. */
+/** The output stream of an execution. */
 export interface Following {
-  /** As it was when this began. */
+  /** The execution when the stream began. */
   execution: ExecState;
   /** Whether it may be an earlier request's; for a running execution this is known only at its end. */
   existing: boolean;
-  /** Pieces as they come, in order and without a gap; the guest waits while they are not taken. Rejects with StreamError. */
+  /** Pieces as they arrive, in order and without a gap; the guest waits while they are not consumed. Rejects with StreamError. */
   pieces(): AsyncGenerator<readonly Piece[]>;
-  /** After the last piece: the execution as it was then. Rejects with StreamError. */
+  /** The execution after its last piece of output. Rejects with StreamError. */
   finished: Promise<ExecState>;
   /** Wants no more of it. */
   close(): void;
-  /** The guest's own time on this connection. */
+  /** Pausable deadlines in the guest's own time on this connection. */
   standstill: PausableDeadlines;
 }
 
@@ -52,7 +52,7 @@ export async function startInGuest(
   return { execution: readReport(report), existing: (report as Partial<ExecReport>).existing === true };
 }
 
-/** The same, and follows its output from the first piece. */
+/** Starts an execution as `startInGuest`, and follows its output from the first piece. */
 export function startFollowed(
   link: GuestLink,
   request: Omit<ExecStartRequest, "method" | "follow">,
@@ -62,7 +62,7 @@ export function startFollowed(
   return following(link, link.open(start), 0);
 }
 
-/** Output from after this piece on. Rejects with StreamError. */
+/** Follows the output after a piece. Rejects with StreamError. */
 export function followInGuest(link: GuestLink, request: Omit<ExecFollowRequest, "method">): Promise<Following> {
   const follow: ExecFollowRequest = { method: "exec_follow", ...request };
   return following(link, link.open(follow), request.after);
@@ -91,7 +91,7 @@ export function noteInGuest(link: GuestLink, exec_id: string, note: string): Pro
   return answered(link, link.open(request), ANSWER_MS);
 }
 
-/** Resolves once the command's pipe has taken the bytes, however long that is; `signal` gives it up. Rejects with its reason then. */
+/** Resolves once the command's pipe has accepted the bytes, without a timeout; `signal` cancels. Rejects with its reason then. */
 export async function feedInGuest(
   link: GuestLink,
   request: Omit<ExecStdinRequest, "method">,
@@ -102,7 +102,7 @@ export async function feedInGuest(
   const stream = link.open(feed);
   let closing: Timer | undefined;
   const giveUp = () => stream.fail(StreamErrorCode.link_closed, "the wait was cancelled");
-  // Clients leave when the command ends, with the close of its input under way: that still succeeds.
+  // Clients disconnect when the command ends, while the close of its input is in progress: the close still succeeds.
   const leave = () => {
     if (bytes.byteLength > 0) giveUp();
     else closing = startTimer(giveUp, CLOSING_MS);

@@ -20,14 +20,14 @@ const CHANGES: readonly string[] = [
 const MAX_VERSION_CHARACTERS = 256;
 const MAX_BASE64 = Math.ceil(MAX_FILE_PATH_BYTES / 3) * 4;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
-/** Permission bits, and the greatest id of a user. */
+/** Maxima of the permission bits and of the user ID. */
 const MOST = { mode: 0o7777, id: 2 ** 32 - 1 } as const;
 const LATEST_MS = 253_402_300_799_000;
 const LINE_END = 0x0a;
 
 type Unsure = Partial<Record<string, unknown>>;
 
-/** Parses an entry. Throws if it is not one. */
+/** Parses an entry. Throws if it is malformed. */
 export function readEntry(value: unknown): FileEntry {
   const { path, path_b64, type, size_bytes, mode, uid, gid, modified_at_ms, target, identity, version } = Object(
     value,

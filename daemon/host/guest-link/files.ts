@@ -1,4 +1,4 @@
-/** Requests of the host about files of a guest, over its link: the host's half of guest-agent/files. All reject with StreamError. */
+/** The host's requests about files of a guest, over the guest's link: counterpart of guest-agent/files. All reject with StreamError. */
 import {
   FILE_READ_WINDOW_BYTES,
   FILE_WINDOW_BYTES,
@@ -23,9 +23,9 @@ import { afterGuestMs } from "./pausable-deadlines.ts";
 
 /** In the guest's own time, for an immediate answer, and for each step of a transfer. */
 const ANSWER_MS = 30_000;
-/** To bring a large file onto a slow disk, to copy a tree to another file system, or to remove one. */
+/** Timeout for writing a large file to a slow disk, copying a tree to another file system, or removing one. */
 const LONG_MS = 600_000;
-/** Bytes of a list that are worth a point of the guest's pace: each is parsed. */
+/** Bytes of a list per point of the guest's rate allowance, since all are parsed. */
 const BYTES_PER_POINT = 256;
 
 type Plain<Request extends { method: string }> = Omit<Request, "method">;
@@ -51,7 +51,7 @@ export interface ListedPage {
   more: boolean;
 }
 
-/** No more entries than `limit`, whatever the guest sends. */
+/** Lists at most `limit` entries, whatever the guest sends. */
 export async function listInGuest(link: GuestLink, request: Plain<FileListRequest>): Promise<ListedPage> {
   const stream = link.open({ method: "file_list", ...request } as FileListRequest);
   const giveUp = deadline(link, stream, LONG_MS);
@@ -72,12 +72,12 @@ export async function listInGuest(link: GuestLink, request: Plain<FileListReques
   }
 }
 
-/** A file of a guest that is open for reading. */
+/** A guest's file, open for reading. */
 export interface OpenGuestFile {
   entry: FileEntry;
   /** A range of the file, once: exactly `length` bytes, or the stream fails. */
   take(offset: number, length: number): ReadableStream<Uint8Array>;
-  /** Resolves once nothing is read of it any more. */
+  /** Resolves once no read of the file remains. */
   over: Promise<void>;
   close(): void;
 }
@@ -108,7 +108,7 @@ export async function openInGuest(link: GuestLink, path: string): Promise<OpenGu
   }
 }
 
-/** `fill` hands the bytes over, waiting each time; if it rejects, the guest keeps nothing of them. */
+/** `fill` passes the bytes on and waits after each write; if it rejects, the guest keeps none of them. */
 export async function writeInGuest(
   link: GuestLink,
   request: Plain<FileWriteRequest>,
@@ -116,7 +116,7 @@ export async function writeInGuest(
 ): Promise<Required<FileAnswer>> {
   const stream = link.open({ method: "file_write", ...request } as FileWriteRequest);
   const over = new AbortController();
-  // The guest refuses the rest, as on a full disk: nothing more is read of the body.
+  // If the guest refuses the rest, as on a full disk, the body is read no further.
   const ended = stream.finished.catch((error: unknown) => {
     over.abort(error);
     throw error;
@@ -143,7 +143,7 @@ export async function writeInGuest(
 
 export interface GuestWatch {
   watch_id: string;
-  /** Changes as they come; ends when the watched place is gone. */
+  /** Changes as they arrive; ends when the watched path is gone. */
   changes: AsyncGenerator<FileChange[]>;
   close(): void;
 }
@@ -208,7 +208,7 @@ function partOf(link: GuestLink, stream: Stream, length: number): ReadableStream
   );
 }
 
-/** The first event of this type. */
+/** Resolves with the first event of this type. */
 async function said(link: GuestLink, stream: Stream, type: string): Promise<Record<string, unknown>> {
   const heard = Promise.withResolvers<Record<string, unknown>>();
   stream.hear((event) => {
@@ -233,14 +233,14 @@ async function inTime(link: GuestLink, stream: Stream, ms: number): Promise<unkn
   return await stream.finished.finally(giveUp);
 }
 
-/** An agent that does not answer holds no caller for ever. */
+/** Fails the stream at a deadline, so that an unresponsive agent does not block a caller for ever. */
 function deadline(link: GuestLink, stream: Stream, ms: number): () => void {
   return afterGuestMs(link.standstill, ms, () =>
     stream.fail(StreamErrorCode.link_closed, "the guest agent did not answer"),
   );
 }
 
-/** An answer that is malformed is the guest's fault, and no bug of the host's. */
+/** A malformed answer is the guest's fault, not a bug of the host. */
 function asStreamError(error: unknown): unknown {
   if (error instanceof StreamError || !(error instanceof Error) || error.name !== "Error") {
     return error instanceof SyntaxError

@@ -21,15 +21,15 @@ import { PausableDeadlines } from "./pausable-deadlines.ts";
 
 /** Concurrent requests of the guest to the host: its connections to the outside, and a few more. */
 const MAX_GUEST_STREAMS = 1024;
-/** A stream that the guest began is sent on by one channel. */
+/** The host sends on one channel of a stream that the guest opened. */
 const GUEST_CHANNELS = 1;
 /** 256 connections with far ends that do not read. */
 const MAX_GUEST_UNREAD_BYTES = 64 * 1024 * 1024;
 
-/** In a hello: each is compared to each secret that the guest may have. */
+/** Maximum of proofs in a hello: each is compared to each secret that the guest may have. */
 const MAX_PROOFS = 2;
 
-/** Carries out a request of the guest: ends the stream. */
+/** Handles a request of the guest, and ends the stream. */
 export interface GuestRequests {
   (stream: Stream, request: unknown): void;
   /** Owner of the loop time of the guest's frames; the service if absent. */
@@ -116,7 +116,7 @@ export class GuestLink {
     return this.#closed.promise;
   }
 
-  /** Owner of the loop time of its frames. */
+  /** Owner of the loop time of the link's frames. */
   get owner(): OwnerName {
     return this.#requests.owner ?? "host";
   }
@@ -202,7 +202,7 @@ export class GuestLink {
       try {
         if (ready.ok) this.#take(ready);
       } catch (error) {
-        // Why it is not taken, rather than that its connection then ends.
+        // The reason of the rejection, rather than the end of the connection that follows.
         this.#ready.reject(error);
         throw error;
       }

@@ -13,7 +13,7 @@ const MAX_FRAMES = 256;
 const MAX_PENDING_BYTES = 16 * 1024;
 /** Data that may wait for a guest that does not read: 16 requests of the greatest size. */
 const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
-/** Before a connection is known to be the agent's: a hello is under 500 bytes, and nothing follows it before it is answered. */
+/** Limit before a connection is known to be the agent's: a hello is under 500 bytes, and nothing follows it before the answer. */
 const MAX_FROM_STRANGER_BYTES = 16 * 1024;
 
 const FRAMES = "guest.frames";
@@ -28,13 +28,13 @@ export interface LinkedSocket {
   end(reason: string): void;
 }
 
-/** Links a connected socket, of a guest that dialled over a device with these quirks. */
+/** Creates a link over a connected socket, of a guest that dialled over a device with these quirks. */
 export function linkSocket(socket: Socket<unknown>, ports: DialledPorts, has: HasQuirk): LinkedSocket {
   const isLostWhileStopped = has("lost_while_stopped");
   const within = `guest ${++made}`;
   const queue: Uint8Array[] = [];
   let unsentBytes = 0;
-  /** Written while the valve is shut; null while it is open. */
+  /** Data written while the valve is shut; null while it is open. */
   let kept: Uint8Array[] | null = null;
   let waiting: PromiseWithResolvers<void> | null = null;
 
@@ -82,7 +82,7 @@ export function linkSocket(socket: Socket<unknown>, ports: DialledPorts, has: Ha
   let pending: Uint8Array[] | null = null;
   let pendingBytes = 0;
   let ended: string | null = null;
-  /** Reading pauses for any of three reasons, and resumes without one. */
+  /** Resumes reading, unless one of three reasons to pause applies. */
   const readOn = () => {
     if (!stopped && pacing === undefined && pending === null) socket.resume();
   };

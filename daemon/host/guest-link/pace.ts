@@ -48,14 +48,14 @@ export class Allowance {
     this.#left -= count;
   }
 
-  /** Takes one, if there is one. */
+  /** Takes a token, if one is available. */
   take(): boolean {
     if (!this.has()) return false;
     this.#left--;
     return true;
   }
 
-  /** Whether there is one to take. */
+  /** Whether a token is available. */
   has(): boolean {
     this.#earn();
     return this.#left >= 1;

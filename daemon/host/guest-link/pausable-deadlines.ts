@@ -24,12 +24,12 @@ export class PausableDeadlines {
     this.#end();
   }
 
-  /** Milliseconds in all, the present time included. */
+  /** Milliseconds of all pauses, including one in progress. */
   get totalMs(): number {
     return this.#pastMs + (this.#since === null ? 0 : monotonicMs() - this.#since);
   }
 
-  /** A clock of the guest's: milliseconds from no particular moment, in which it never stood still. */
+  /** A clock of the guest: milliseconds from an arbitrary point, without its pauses. */
   get guestNowMs(): number {
     return monotonicMs() - this.totalMs;
   }

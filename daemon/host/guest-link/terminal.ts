@@ -32,7 +32,7 @@ const SIGNAL = /^[A-Z][A-Z0-9+-]{0,15}$/;
 const MAX_CHARACTERS = 1024;
 /** An agent that announces more marks ahead of the output than this is faulty. */
 const MAX_MARKS = 1024;
-/** More than any terminal shows; sums stay exact. */
+/** More than the output of any terminal; sums stay exact. */
 const MAX_OFFSET = 2 ** 50;
 
 /** Starts a command in a separate terminal. Rejects with StreamError if the agent refuses it. */
@@ -65,14 +65,14 @@ export interface AttachedTerminal {
   offset: number;
   rows: number;
   cols: number;
-  /** The terminal's bytes, once; it ends with the terminal, or when we detach. */
+  /** The terminal's bytes, once; ends with the terminal, or when the host detaches. */
   output: AsyncIterable<Uint8Array>;
-  /** Types these bytes, waiting until they are on their way. */
+  /** Types these bytes; resolves once they are on their way. */
   write(bytes: Uint8Array): Promise<void>;
   resize(rows: number, cols: number): void;
   /** Sends a signal, by name, to the terminal's foreground group. */
   signal(name: string): void;
-  /** Resolves when the command has ended and all its bytes were taken; rejects with StreamError: taken_over, link_closed. */
+  /** Resolves when the command has ended and all its output was consumed; rejects with StreamError: taken_over, link_closed. */
   ended: Promise<TerminalEnd>;
   /** Detaches from the terminal, which keeps running. Idempotent. */
   detach(): void;
@@ -122,7 +122,7 @@ export type WatchedOutput =
 
 /** A watched terminal. There is no flow control: the guest does not wait for us, and output is shown as it arrives. */
 export interface WatchedTerminal {
-  /** Resolves when the command has ended and all was shown; rejects with StreamError: link_closed. */
+  /** Resolves when the command has ended and all its output was shown; rejects with StreamError: link_closed. */
   ended: Promise<TerminalEnd>;
   /** Stops watching. Again is nothing. */
   stop(): void;
@@ -204,7 +204,7 @@ function markOf(event: unknown): Mark | null {
   return { type, offset: at, rows: sizeOf(rows), cols: sizeOf(cols) };
 }
 
-/** The agent's refusal of a request, or null when it did not answer at all. */
+/** The agent's refusal of a request, or null if the agent did not answer at all. */
 export function refusalOf(error: unknown): string | null {
   const lost: readonly string[] = [StreamErrorCode.link_closed, StreamErrorCode.internal];
   return error instanceof StreamError && !lost.includes(error.code) ? error.code : null;

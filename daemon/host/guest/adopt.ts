@@ -23,7 +23,7 @@ const QEMU_DEADLINE_MS = 10_000;
 const DIAL_DEADLINE_MS = 2_000;
 /** A guest that has dialled over a replacement device, and then sends nothing, has lost that device too. */
 const GREETING_DEADLINE_MS = 10_000;
-/** As long as the agent of a running guest may be silent. */
+/** How long the agent of a running guest may be silent. */
 const AGENT_DEADLINE_MS = 30_000;
 
 /** State of the guest when its daemon ended, according to its row. */
@@ -45,7 +45,7 @@ export async function adoptGuest(
   if (!recorded || !qemu || !isAlive(qemu)) throw new Error("its QEMU has ended");
   if (recorded.guest_cid !== plan.guest_cid) throw new Error("its record names another CID");
   const now = hostNow();
-  // Its own, whatever new guests get by now: the kernel's vsock has no process.
+  // The guest's own transport, whichever kind new guests get: the kernel's vsock has no process.
   const { nonce, secret } = recorded;
   const generation = generationOf(recorded);
   const host = { ...now, transport: now.transportOf(vsock ? "vhost-user" : "kernel", firstPortOf(generation)) };

@@ -17,13 +17,13 @@ import { forgetSaved } from "./saved-state.ts";
 const SANDBOX_ID = /^sbx_[0-9A-Z]{26}/;
 /** Options of virtiofsd and vhost-device-vsock with a guest's socket as their value. */
 const SOCKET_OPTIONS = ["--socket-path", "--socket", "--uds-path"];
-/** A step that was under way may start one more process while the first are being ended. */
+/** A step in progress may start one more process while the first ones are being ended. */
 const ROUNDS = 5;
 
 /** New processes that are checked in one turn of the event loop: half a millisecond's work. */
 const LOOKED_AT = 32;
 
-/** Other users may start processes continuously; a process of ours that is missed is found by the next scan. */
+/** Other users may start processes continuously; a missed process of roomd is found by the next scan. */
 const MAX_PASSES = 8;
 
 /** Processes that serve guests, by sandbox. */
@@ -81,7 +81,7 @@ export function servedBy(argv: readonly string[], guests: string): string | null
   return null;
 }
 
-/** Ends every process of a guest, however it is known. Throws when one does not end. */
+/** Ends every process of a guest, recorded or found by a scan. Throws when one does not end. */
 export async function endProcesses(paths: SandboxPaths): Promise<void> {
   const recorded = readRecord(paths.processes);
   const known = [recorded?.qemu, recorded?.virtiofsd, recorded?.vsock].flatMap((process) => process ?? []);
@@ -116,7 +116,7 @@ export async function freeLeftovers(paths: SandboxPaths): Promise<void> {
 
 /** Ends every process of a guest and removes its sockets. Throws if something remains. */
 export async function endLeft(paths: SandboxPaths): Promise<void> {
-  // The record of its processes goes last: until they have ended it is how they are found.
+  // The record of its processes is removed last: it identifies them until they have ended.
   await endProcesses(paths);
   await rm(paths.runtime, { recursive: true, force: true });
 }
@@ -135,7 +135,7 @@ export function hasLeftovers(paths: SandboxPaths): boolean {
   return existsSync(paths.runtime) || (existsSync(paths.directory) && layersIn(paths.directory).length > 0);
 }
 
-/** `socket,id=qmp,path=/run/…,server=on`, with its commas doubled in the path. */
+/** The path in `socket,id=qmp,path=/run/…,server=on`, in which the path's commas are doubled. */
 function chardevPath(word: string): string | null {
   if (!word.startsWith("socket,")) return null;
   const [, path] = /,path=((?:[^,]|,,)*)/.exec(word) ?? [];

@@ -18,21 +18,21 @@ export interface GuestImage {
   kernel: string;
   initramfs: string;
   append: string;
-  /** The disk as it was built. */
+  /** The disk as built. */
   root: string;
-  /** Empty overlay over that, for a cold boot. */
+  /** Empty overlay over `root`, for a cold boot. */
   cold_overlay: string;
   /** Replaces it for a cold boot of a snapshot. */
   over?: SnapshotDisk;
-  /** The disk as it was when the snapshot was made, over that as it was built. */
+  /** The disk at the time of the snapshot, an overlay over `root`. */
   snapshot_disk: string;
   /** Empty overlay over that. */
   snapshot_overlay: string;
   /** Memory and device state; null if absent or unusable. */
   snapshot_memory: string | null;
-  /** Processors that it was saved with. */
+  /** Number of virtual processors in the snapshot. */
   snapshot_vcpus: number;
-  /** That of the guest protocol which the agent in it speaks. */
+  /** Generation of the guest protocol that its agent speaks. */
   agent_generation: number;
   /** Time that its programs may take to start on a boot: then that comes before the agent is set up. */
   start_ms: number;
@@ -50,16 +50,16 @@ export interface LaunchPlan {
 /** The disk of a snapshot, which other disks use as their backing file. */
 export interface SnapshotDisk {
   from: SavedPaths;
-  /** Its layers, the one on top first. */
+  /** The layers of its disk, topmost first. */
   layers: readonly string[];
 }
 
-/** A guest, whatever it was started from: that may be gone while it runs. */
+/** A guest, whatever image it was started from: that image may be deleted while the guest runs. */
 export interface GuestPlan extends Pick<LaunchPlan, "sandbox_id" | "paths"> {
   guest_cid: number;
   /** The room's directory, or null for a guest without a drive. */
   drive_directory: string | null;
-  /** The largest file that the guest may write there, from the first moment on; 0 without a drive. */
+  /** The largest file that the guest may write to the drive, from its start on; 0 without a drive. */
   drive_limit_bytes: number;
   identity: Omit<GuestIdentity, "drive">;
   /** Handler of the guest's requests. */
@@ -81,8 +81,8 @@ export interface GuestHost {
   /** Transport of new guests. */
   transport: VsockTransport;
   /**
-   * For a guest that is started with, or was started with, this kind, by the first of the ports that its agent dials. Throws
-   * not_ready while it cannot be had.
+   * Transport for guests that are or were started with this kind, at the first port that their agent dials. Throws not_ready while it is
+   * unavailable.
    */
   transportOf(kind: VsockTransport["kind"], firstPort: number): VsockTransport;
   isolation: Isolation;
@@ -93,7 +93,10 @@ export interface GuestHost {
   log: Log;
 }
 
-/** The same for guests of an organization, by the number of its group (isolation/ids.ts); null: the host's, or one without templates. */
+/**
+ * The host for guests of an organization, by the number of its template group (isolation/ids.ts); null: the host's, or an organization
+ * without templates.
+ */
 export function hostOfOrg(host: GuestHost, number: number | null): GuestHost {
   return { ...host, isolation: host.isolation.ofOrg(number) };
 }

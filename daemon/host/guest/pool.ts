@@ -47,7 +47,7 @@ export interface PoolDeps {
   hasMemoryFor(memoryMib: readonly number[]): boolean;
 }
 
-/** A machine that waits, or will soon. */
+/** A machine that is ready, or still being launched. */
 export interface WarmMachine {
   sandbox_id: SandboxId;
   image: GuestImage;
@@ -58,7 +58,7 @@ export interface WarmMachine {
 
 export class WarmPool {
   readonly #deps: PoolDeps;
-  /** In the order in which they are ready. */
+  /** In order of readiness. */
   #members: WarmMachine[] = [];
   /** Machines that are ready. */
   readonly #ready = new WeakSet<WarmMachine>();
@@ -160,7 +160,7 @@ export class WarmPool {
     }
   }
 
-  /** Those on their way take theirs first. */
+  /** Machines that are still being launched have priority. */
   #hasMemoryFor(wanted: PoolTarget): boolean {
     const coming = this.#members.filter((member) => !this.#ready.has(member));
     return this.#deps.hasMemoryFor([...coming, wanted].map(usedBy));
@@ -253,12 +253,12 @@ interface OfSnapshot {
   memory_mib: number;
 }
 
-/** By snapshot, how many there are to be and the most memory that each may have. */
+/** By snapshot: the wanted number of machines and the maximum memory of each. */
 type Sizes = ReadonlyMap<string | null, Pick<PoolTarget, "size" | "memory_mib">>;
 
 const nameOf = ({ image }: Pick<OfSnapshot, "image">) => image.snapshot_memory;
 
-/** Whether it is of that snapshot, and has no more memory. */
+/** Whether the machine is of that snapshot, and has at most that memory. */
 function isOf(member: WarmMachine, wanted: OfSnapshot): boolean {
   return nameOf(member) === nameOf(wanted) && member.memory_mib <= wanted.memory_mib;
 }

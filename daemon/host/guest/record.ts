@@ -27,7 +27,7 @@ import type { DrivePlace } from "./serve-drive.ts";
 export type LaunchMode = "snapshot" | "cold" | "saved";
 
 export interface GuestRecord extends Acquaintance {
-  /** Of the host, while they were started. */
+  /** Boot of the host in which the processes were started. */
   boot_id: string;
   sandbox_id: string;
   /** Null for an unassigned machine. */
@@ -51,7 +51,7 @@ export interface Changes {
     guest_cid: number;
     virtiofsd: ProcessRecord | null;
     vsock: ProcessRecord | null;
-    /** How many ports for the drive the guest has. */
+    /** Number of the guest's ports for the drive. */
     ports: number;
     known: Acquaintance;
   };
@@ -146,7 +146,7 @@ export class RecordFile {
   /** Writes a change to disk. It is retained in memory even if the write fails: the process exists, and has to be ended. */
   async advance<Kind extends ChangeKind>(kind: Kind, change: Changes[Kind]): Promise<Recorded<Kind>> {
     this.#now = advance(this.#now, kind, change);
-    // Whole or not at all: a daemon that comes after a crash must be able to read it.
+    // Atomic: the next daemon must be able to read the record after a crash.
     await writeFile(`${this.#file}.new`, JSON.stringify(this.#now), { mode: 0o600 });
     await rename(`${this.#file}.new`, this.#file);
     return new RecordedChange(kind, this.#now);

@@ -17,7 +17,7 @@ import type { GuestParts } from "./steps.ts";
 
 const LINK_DEADLINE_MS = 30_000;
 
-/** Every port of the guest is used up. */
+/** All drive ports of the guest are used up. */
 export class NoPortError extends Error {
   override name = "NoPortError";
 }

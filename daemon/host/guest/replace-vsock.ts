@@ -11,8 +11,8 @@ import { plugVsock } from "./plug.ts";
 import { type GuestParts, vsockAddress } from "./steps.ts";
 
 /**
- * A device is lost with its process. One with the quirks lost_while_stopped or end_untold may be lost with the connection too, and
- * then the agent does not dial over it again. While the agent is being met over a device, that device works.
+ * Whether the vsock device is lost. A device is lost with its process. With the quirks lost_while_stopped or end_untold it may be lost with
+ * the connection too: the agent then does not dial over it again. While the agent's connection is being set up, its device works.
  */
 export function hasLostVsock({ endpoint, undialled, connection }: GuestParts): boolean {
   if (!endpoint || endpoint.process === null) return false;

@@ -27,7 +27,10 @@ import { hostFor, RESTORE_STEPS, type StartParts } from "./steps.ts";
 /** A guest that is to be restored: its machine is part of its saved state. */
 export type RestorePlan = Omit<StartPlan, "image">;
 
-/** `onSpent` is called when the guest is about to go on. When `signal` gives it up its processes are killed, whatever they are doing. Throws StepError; snapshot_incompatible. */
+/**
+ * `onSpent` is called just before the guest resumes. If `signal` aborts, the guest's processes are killed, whatever they are doing. Throws
+ * StepError; snapshot_incompatible.
+ */
 export async function restoreGuest(
   on: GuestHost,
   plan: RestorePlan,
@@ -90,7 +93,7 @@ export async function adoptSnapshot(
     await keepSaved(paths, { ...saved, disk, memory, restored_as: as });
   } catch (error) {
     const kept = await readSaved(paths).catch(() => null);
-    // It is written down, whatever failed then.
+    // The state was recorded, whatever failed afterwards.
     if (kept?.disk === disk) return;
     for (const name of [memory, disk]) await rm(join(paths.directory, name), { force: true });
     throw error;
@@ -120,7 +123,7 @@ export async function imageOfDisk(from: SavedPaths): Promise<GuestImage> {
   return { ...imageOf(saved, from), over: { from, layers: layersBelow(from.directory, saved.disk) } };
 }
 
-/** Under KVM a guest has the processor that it was saved on. */
+/** Under KVM a guest requires the processor that it was saved on. */
 function requireFits({ processor, machine }: Pick<Saved, "processor" | "machine">): void {
   const here = processorOf();
   if (machine.hardware.acceleration !== "kvm" || processor === here) return;

@@ -35,23 +35,23 @@ import type { GuestParts } from "./steps.ts";
 
 /** A guest that is too busy to answer by then is not saved. */
 const HOLD_DEADLINE_MS = 10_000;
-/** As long as a running agent may be silent. */
+/** How long a running agent may be silent. */
 const AGENT_DEADLINE_MS = 30_000;
 
-/** Why this guest cannot be saved at all, whenever it is tried. */
+/** The guest cannot be saved at all, now or later. */
 export class UnsavableError extends Error {
   override name = "UnsavableError";
 }
 
-/** It was not saved, and does not go on. */
+/** The guest was not saved, and does not resume. */
 export class StrandedError extends Error {
   override name = "StrandedError";
 }
 
-/** A snapshot that is to be taken. */
+/** A requested snapshot. */
 export interface SnapshotRequest {
   snapshot_id: SnapshotId;
-  /** Memory, devices and disk; or the disk alone. */
+  /** Memory, device state and disk; or the disk alone. */
   mode: "full" | "disk";
   /** Target; nothing is there. */
   into: SavedPaths;
@@ -67,7 +67,7 @@ const OLD_AGENT = "the agent in it is older than this roomd, and cannot become a
 
 /** Result of a snapshot. */
 export interface SnapshotTaken {
-  /** How long the guest stood still. */
+  /** How long the guest was paused. */
   paused_ms: number;
   /** Disk usage that it does not share with its parent: memory, and the layer written since. */
   size_bytes: number;
@@ -116,7 +116,7 @@ export async function snapshotGuest(
   const { directory, base } = plan.paths;
   const next = nextLayer();
   requireFewLayers(directory, top);
-  // The same call may have been cut off before.
+  // An earlier attempt of the same call may have been interrupted.
   await rm(into.directory, { recursive: true, force: true });
   try {
     // Before the guest is paused: this needs no process, but some time.
@@ -146,7 +146,7 @@ export async function snapshotGuest(
 /** A name never used before: an existing layer would be written to. */
 const nextLayer = () => layerOver(crypto.randomUUID().replaceAll("-", ""));
 
-/** Each costs QEMU a descriptor and memory, and every read a look. */
+/** Each layer costs QEMU a descriptor and memory, and every read a lookup. */
 const MAX_LAYERS = 64;
 
 /** Throws UnsavableError. */
@@ -247,7 +247,9 @@ async function cutDisk(
   return { layers, paused_ms };
 }
 
-/** Nothing is on its way to the guest, and a device that cannot be saved is gone, when this resolves. Throws when the guest is as before. */
+/**
+ * Resolves once nothing is on its way to the guest, and a device that cannot be saved is unplugged. If it throws, the guest is as before.
+ */
 async function letGo(parts: GuestParts, signal: AbortSignal): Promise<void> {
   const machine = machineOf(parts);
   await parts.connection.hold(HOLD_DEADLINE_MS);
@@ -261,7 +263,7 @@ async function letGo(parts: GuestParts, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Returns when the guest was stopped. */
+/** Returns the time at which the guest was stopped. */
 async function saveMemory(parts: GuestParts, machine: Machine, then: "goes on" | "ends"): Promise<number> {
   const { host, plan } = parts;
   const { memory } = plan.paths;

@@ -35,7 +35,7 @@ const saved = Type.Object({
     append: Type.String(),
     agent_generation: Type.Integer(),
   }),
-  /** The layer of its disk that is on top. */
+  /** The top layer of its disk. */
   disk: Type.String({ pattern: "^disk(-\\w+)?\\.qcow2$" }),
   /** Kind of restore that its agent is notified of on resume; absent: it resumes as it was. */
   restored_as: Type.Optional(Type.Union([Type.Literal("rolled_back"), Type.Literal("forked")])),

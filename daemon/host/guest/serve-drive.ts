@@ -5,9 +5,9 @@ import type { KnownProcess } from "../process.ts";
 import { DRIVE_TAG, startShare } from "../virtiofs/share.ts";
 import type { GuestHost, GuestPlan } from "./plan.ts";
 
-/** Which of the guest's ports the drive is plugged into, kept on disk for a daemon that comes after this one. */
+/** The guest's port that the drive is plugged into, stored for the next daemon. */
 export interface DrivePlace {
-  /** How many were used up before it. */
+  /** Number of ports used up before this one. */
   turn: number;
   /** How many the guest has. */
   ports: number;

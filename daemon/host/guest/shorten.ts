@@ -24,7 +24,7 @@ import { beginStream, cancelStream, closeLayers, hasStream, type Stream, streamE
 import { bytesOf } from "./saved-state.ts";
 import type { GuestParts } from "./steps.ts";
 
-/** More layers than these are merged. */
+/** Layers above this number are merged. */
 const MAX_LAYERS = 16;
 /** More than these are merged immediately and at full speed: QEMU lists each in every answer, which has a size limit. */
 const MANY_LAYERS = 64;
@@ -140,7 +140,7 @@ export function paceOf(layers: number, quietMs: number): { wait_ms: number; byte
   return { wait_ms: 0, bytes_per_second: 0 };
 }
 
-/** For all that may be copied. */
+/** Requires space for all data that may be copied. */
 function requireSpace(directory: string, [, ...below]: readonly string[]): void {
   const bytes = below.reduce((sum, layer) => sum + bytesOf(join(directory, layer)), 0);
   if (bytes + RESERVE_BYTES > freeBytes(directory)) throw new Error("the host's disk has no space for a copy of them");

@@ -69,7 +69,7 @@ export class Sidecars {
     if (this.#renewing || hasLostVsock(this.#parts)) await this.#renewVsock(signal);
   }
 
-  /** Replaces nothing any more; resolves when nothing is being started. Again is nothing. */
+  /** Ends the replacement of sidecars; resolves when none is being started. Idempotent. */
   async end(): Promise<void> {
     this.#over.abort();
     await Promise.allSettled([this.#work, this.#renewing]);
@@ -102,7 +102,7 @@ export class Sidecars {
     for (let renewedAt = 0; parts.endpoint?.process; renewedAt = monotonicMs()) {
       const { endpoint } = parts;
       const how = await this.#ended(parts.endpoint.process);
-      // Replaced on purpose: the next one is there, or on its way.
+      // Replaced on purpose: the new process runs, or is being started.
       await this.#renewing?.catch(() => {});
       if (parts.endpoint !== endpoint) continue;
       if (await this.#guestHasEnded()) return;
@@ -140,7 +140,7 @@ export class Sidecars {
     return this.#renewing;
   }
 
-  /** Tries until it is done. False when that can never be; rejects when the guest ends first. */
+  /** Retries until the replacement succeeds. False if it never can; rejects when the guest ends first. */
   async #untilDone(what: string, replace: () => Promise<void>): Promise<boolean> {
     const { host, plan } = this.#parts;
     const log = host.log.with({ sandbox_id: plan.sandbox_id, part: what });
@@ -172,7 +172,7 @@ export class Sidecars {
     await sleep(backoffMs(RETRY_MS, attempt), this.#over.signal);
   }
 
-  /** Resolves with how the process ended. */
+  /** Resolves with a description of the process's end. */
   async #ended(process: KnownProcess): Promise<string> {
     return await unlessGivenUp(this.#over.signal, process.exited ?? endOf(process).then(() => "ended"));
   }

@@ -3,13 +3,13 @@ import { residentMemoryMib } from "../usage.ts";
 import type { GuestRecord } from "./record.ts";
 
 const MIB = 1024 ** 2;
-/** The devices' state, and the table of which pages are there. */
+/** Device state, and the table of present pages. */
 const BESIDE_MEMORY_MIB = 16;
 
 /** Why a guest without a recorded machine cannot be saved. */
 export const OLDER = "it was started by an older roomd";
 
-/** Why it cannot be saved, whenever it is tried; null when it can. */
+/** Why the guest cannot be saved, now or later; null when it can. */
 export function whyIneligible({ machine, drive }: GuestRecord, hasDrive: boolean): string | null {
   if (!machine) return OLDER;
   if (hasDrive && (drive.turn > 0 || !drive.mounted)) {

@@ -12,7 +12,7 @@ import type { Guest } from "./start.ts";
 
 /** A guest that is too busy to answer by then is not stopped. */
 const HOLD_DEADLINE_MS = 10_000;
-/** As long as a running agent may be silent. */
+/** How long a running agent may be silent. */
 const AGENT_DEADLINE_MS = 30_000;
 
 /** QEMU did not answer: it is unknown whether the guest is paused. */
@@ -32,14 +32,14 @@ export async function pauseGuest({ connection, changeRun }: Guest): Promise<void
   }
 }
 
-/** Lets the guest go on, its clock right. Throws when it does not answer. */
+/** Resumes the guest and corrects its clock. Throws when the guest does not answer. */
 export async function resumeGuest(guest: Guest, signal: AbortSignal): Promise<void> {
   await guest.changeRun((machine) => machine.resume());
   guest.connection.release();
   await regainGuest(guest, signal);
 }
 
-/** After a guest stood still: its connection as before, or a new one, and its clock right. Throws when it does not answer. */
+/** After a pause of the guest: regains its connection, or a new one, and corrects its clock. Throws when the guest does not answer. */
 export async function regainGuest(guest: Guest, signal: AbortSignal): Promise<void> {
   const link = await meetAgain(guest, signal);
   try {
@@ -60,7 +60,7 @@ async function meetAgain({ connection, ensureVsock }: Guest, signal: AbortSignal
   } catch (error) {
     if (signal.aborted || !(error instanceof DeadlineError)) throw error;
   }
-  // A connection that was being set up, and kept the device from being replaced, came to nothing.
+  // A connection setup that kept the device from being replaced has failed.
   await ensureVsock(signal);
   return await connection.link(AGENT_DEADLINE_MS, signal);
 }

@@ -74,7 +74,7 @@ export interface Guest {
   end(): Promise<void>;
 }
 
-/** Its process runs, and this is how it comes up. */
+/** Called once the guest's process runs, with its start mode. */
 export type OnStarted = (mode: Guest["start_mode"]) => void;
 
 /** A launched, paused machine, ready to be assigned to a sandbox. */
@@ -151,7 +151,7 @@ async function joinWarm(
     return await join(host, plan, warm, "pool", onStarted, signal);
   } catch (error) {
     const { process } = warm.parts.machine;
-    // Its sockets close a moment before it is gone.
+    // QEMU's sockets close a moment before its process has ended.
     const ended = await within(process.exited, ENDING_MS, "QEMU's end").then(
       () => true,
       () => !isAlive(process),
@@ -171,7 +171,7 @@ async function launchBestWay(host: GuestHost, plan: StartPlan, signal: AbortSign
   try {
     return await launchGuest(host, plan, "snapshot", { signal });
   } catch (error) {
-    // Only the snapshot itself is worth another way in; every other failure would repeat.
+    // Only a failure of the snapshot itself justifies another start mode; every other failure would repeat.
     if (!(error instanceof StepError) || error.step !== "load" || signal.aborted) throw error;
     host.log.warn("the snapshot did not load, booting cold", { sandbox_id: plan.sandbox_id, error: error.message });
     return await launchGuest(host, plan, "cold", { signal });
@@ -200,7 +200,7 @@ async function join(
   return guestOf(parts, startMode, { ...(startMode === "pool" ? {} : launched.timings), ...timings });
 }
 
-/** A guest of parts that are all there. */
+/** A guest from complete parts. */
 export function guestOf(parts: GuestParts, startMode: Guest["start_mode"], timings: Record<string, number>): Guest {
   const { machine, connection, plan, host, record } = parts;
   if (!machine) throw new Error("a guest without a machine");

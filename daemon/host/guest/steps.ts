@@ -36,7 +36,7 @@ interface MachineParts {
   /** All that a later daemon needs; the rest are sockets and children of this one. */
   record: RecordFile;
   machine?: Machine;
-  /** Those of its processes together, once it has one. */
+  /** Limits of all its processes together, once it has a machine. */
   limits?: Limits;
   /** While no caller waits for it, others have priority; absent: serving. */
   rank?: Rank;
@@ -54,11 +54,11 @@ export interface GuestParts extends MachineParts {
   signal: AbortSignal;
   share?: KnownProcess;
   endpoint?: VsockEndpoint;
-  /** The endpoint that the agent is still to dial for the first time. */
+  /** The endpoint that the agent has not dialled yet. */
   undialled?: VsockEndpoint | undefined;
 }
 
-/** The same while it is being started. */
+/** The parts of a guest that is being started. */
 export interface StartParts extends GuestParts {
   plan: StartPlan;
   /** Once its devices are recorded. */
@@ -307,19 +307,19 @@ export const RESTORE_STEPS: Step<StartParts>[] = [
   agent,
 ];
 
-/** All that a guest has, for its end. */
+/** All steps of a guest, for its teardown. */
 export function allSteps(mode: LaunchMode): Step<StartParts>[] {
   if (mode !== "saved") return [...launchSteps(mode), ...JOIN_STEPS];
   const [first, ...rest] = RESTORE_STEPS;
   return [...(first ? [first] : []), disk, ...rest];
 }
 
-/** The same without its disk, of a guest that was saved. */
+/** All steps but the disk's, for a guest that was saved. */
 export function stepsBesideDisk(mode: LaunchMode): Step<StartParts>[] {
   return allSteps(mode).filter((step) => step !== disk);
 }
 
-/** The host with the transport that a guest's agent dials over. Throws not_ready while it cannot be had. */
+/** The host with the transport that a guest's agent dials over. Throws not_ready while the transport is unavailable. */
 export function hostFor(
   on: GuestHost,
   { agent_generation }: Pick<SavedMachine, "agent_generation">,
@@ -349,7 +349,7 @@ export async function bringForward(parts: LaunchParts): Promise<void> {
   if (parts.record.now.qemu) await keepLimits(parts).catch(() => {});
 }
 
-/** Makes its limits those of its plan and its rank. */
+/** Applies the limits of the guest's plan and rank. */
 async function keepLimits(parts: LaunchParts | StartParts): Promise<void> {
   const { plan, host, record, rank = "serving" } = parts;
   const limits = guestLimits(plan, rank);

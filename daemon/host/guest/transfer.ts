@@ -47,7 +47,7 @@ export async function runsOn({ machine, record }: Guest): Promise<SavedOn | null
   };
 }
 
-/** Why a guest cannot be loaded here; null when it can. */
+/** Why a guest cannot be loaded on this host; null when it can. */
 export function whyUnfit(on: SavedOn, here: LoadedOn, host: () => GuestHost): string | null {
   const { acceleration, processor, qemu_version, vsock } = on;
   if (acceleration !== here.acceleration)
@@ -74,7 +74,7 @@ export async function filesOfSaved(paths: SavedPaths): Promise<string[]> {
   ];
 }
 
-/** Gives the disk that it writes to to its QEMU; all else of it is only read. */
+/** Gives QEMU's user the disk that it writes to; the other files of a saved guest are only read. */
 export async function ownSaved(paths: SavedPaths, uid: number): Promise<void> {
   const { disk } = await readSaved(paths);
   await ownFile(join(paths.directory, disk), uid);

@@ -24,7 +24,7 @@ import { hostFor, vsockAddress } from "./steps.ts";
 
 /** The guest goes without the steps that it has not rehearsed by then. */
 const DEADLINE_MS = 10_000;
-/** Of a vhost-user device, which has all of them to itself; no sandbox has it. */
+/** CID on a vhost-user device, which has its own CID space; no sandbox has this CID. */
 const STAND_IN_CID = 10_000;
 /** Of the stand-in drive: read-only. */
 const READ_ONLY = 0o555;
@@ -74,7 +74,7 @@ async function rehearseWithDevices(
   const served: Served = { plan: standIn, host };
   const dialled = Promise.withResolvers<void>();
   let dials = 0;
-  // The first stays open, so that the agent does not dial again and again.
+  // The first connection stays open, so that the agent does not dial repeatedly.
   const opening = host.transport.open(vsockAddress(host, standIn), (link) =>
     dials++ === 0 ? dialled.resolve() : link.close("a rehearsal"),
   );

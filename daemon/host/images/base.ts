@@ -31,7 +31,7 @@ const NAMES: Record<keyof BaseFiles, string> = {
   empty: "empty.qcow2",
 };
 
-/** The same files in a sandbox's own directory of them. */
+/** The same files in a sandbox's own directory. */
 export function baseIn(directory: string): BaseFiles & { disk: string } {
   const at = (role: keyof BaseFiles) => join(directory, NAMES[role]);
   return { kernel: at("kernel"), initramfs: at("initramfs"), root: at("root"), disk: at("disk"), empty: at("empty") };

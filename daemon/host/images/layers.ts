@@ -16,7 +16,7 @@ import { backingOf, copyOverlay, setBacking } from "./overlay.ts";
 
 /** Mode of a disk that is never written any more: every process that may enter a directory with it may read it. */
 const FROZEN = 0o444;
-/** Sandboxes of older daemons have one without an id. */
+/** Sandboxes of older daemons have a layer without an ID. */
 const LAYER = /^disk(?:-\w+)?\.qcow2$/;
 
 /** The layer that `id` is the first to write to, or the layer directly above `id`'s. */
@@ -34,7 +34,7 @@ export function layersBelow(directory: string, top: string): string[] {
   return layers;
 }
 
-/** Puts an empty disk over another of the directory, for a user to write to; it is on disk when this resolves. Throws EEXIST. */
+/** Creates an empty layer over another of the directory, for a user to write to; it is on disk when this resolves. Throws EEXIST. */
 export async function makeLayer(
   directory: string,
   base: string,
@@ -61,7 +61,7 @@ export async function linkLayers(from: LayerPaths, layers: readonly string[], to
   await synced(to.base);
 }
 
-/** A disk in `to` over that of a snapshot; returns its name, which `id` gives and no layer had before. */
+/** Creates a disk in `to` over a snapshot's disk; returns its name, made from `id`, which no layer had before. */
 export async function layOverSnapshot(
   { from, layers }: { from: LayerPaths; layers: readonly string[] },
   to: LayerPaths,

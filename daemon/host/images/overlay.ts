@@ -36,7 +36,7 @@ export async function makeOverlay(qemuImg: string, overlay: string, backing: str
   );
 }
 
-/** Makes an empty disk over nothing. */
+/** Creates an empty disk without a backing file. */
 export async function makeDisk(qemuImg: string, disk: string, sizeBytes: number): Promise<void> {
   await runProgram([qemuImg, "create", "-q", "-f", "qcow2", disk, String(sizeBytes)], DEADLINE_MS);
 }
@@ -81,20 +81,20 @@ export function backingOf(disk: string): string | null {
   return name.toString();
 }
 
-/** A root as it was made: raw by ourselves, or qcow2 by a guest's QEMU, over the root that it began with or over nothing. */
+/** A built root: raw by the daemon, or qcow2 by a guest's QEMU, with its initial root or nothing as backing file. */
 export type MadeRoot = { path: string; format: "raw" } | GuestRoot;
 
 export interface GuestRoot {
   path: string;
   format: "qcow2";
   over: string | null;
-  /** Its virtual size, and nothing else. */
+  /** Its virtual size only. */
   size_bytes: number;
-  /** The user that qemu-img reads it as, and that it belongs to from then on; null: ourselves. */
+  /** The user that qemu-img runs as, and that owns the file from then on; null: the daemon's. */
   user: Identity | null;
 }
 
-/** Metadata of a qcow2 file: the reference counts and tables of its clusters. */
+/** Allowance for a qcow2 file's metadata: reference counts and cluster tables. */
 const METADATA_SHARE = 1 / 64;
 const METADATA_BYTES = 16 * 1024 ** 2;
 
@@ -114,12 +114,12 @@ export async function convertRoot(qemuImg: string, from: MadeRoot, qcow2: string
     await runProgram(argv, CONVERT_DEADLINE_MS);
     return;
   }
-  // It may write into a file that it finds, and create none.
+  // qemu-img may write into an existing file, but create none.
   await rm(qcow2, { force: true });
   await writeFile(qcow2, "", { mode: 0o600, flag: "wx" });
   for (const path of [from.path, qcow2]) await ownFile(path, user.uid);
   const mostBytes = Math.ceil(size_bytes * (1 + METADATA_SHARE)) + METADATA_BYTES;
-  // The image may have taken qemu-img over. No process of it may write to the result once that is checked.
+  // The image may have compromised qemu-img. None of its processes may write to the result after the check.
   await runProgram(withoutNetwork(withoutSurvivors(asHelper(user, mostBytes, argv))), CONVERT_DEADLINE_MS);
   await ownFile(qcow2, 0);
   if (backingOf(qcow2) !== null) throw new Error(`${qcow2} has a backing file`);
@@ -140,7 +140,7 @@ export function diskMib(path: string): number {
   return Math.ceil(diskBytes(path) / 1024 ** 2);
 }
 
-/** Its header may name any other file for its data, which would be opened. */
+/** The header may name another file for its data, which would be opened. */
 function requireAlone(path: string, sizeBytes: number): void {
   if ((headerOf(path).readUInt8(LAST_FEATURES_AT) & DATA_FILE) !== 0)
     throw new Error(`${path} has its data in another file`);

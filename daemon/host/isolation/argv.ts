@@ -29,7 +29,7 @@ export function asUserWithin({ directory, table }: OwnRoot, identity: Identity, 
   return ["unshare", "--net", "--mount", "sh", "-c", CHANGE_ROOT, "sh", table, directory, ...own];
 }
 
-/** As asUser, in the network of the caller. */
+/** As asUser, but in the caller's network. */
 function asNetworkUser({ uid, groups }: Identity, argv: readonly string[]): string[] {
   return [
     "setpriv",
@@ -41,7 +41,7 @@ function asNetworkUser({ uid, groups }: Identity, argv: readonly string[]): stri
   ];
 }
 
-/** Ends with the process that starts it, and writes no file that is larger. */
+/** A helper that ends with its parent process, and writes no larger file. */
 export function asHelper(user: Identity | null, mostFileBytes: number, argv: readonly string[]): string[] {
   const bounded = ["setpriv", "--pdeathsig=KILL", "prlimit", `--fsize=${mostFileBytes}`, ...argv];
   return user ? asNetworkUser(user, bounded) : bounded;
@@ -52,7 +52,7 @@ export function withoutSurvivors(argv: readonly string[]): string[] {
   return ["unshare", "--pid", "--fork", "--kill-child", ...argv];
 }
 
-/** Not before it reads a line. At the end of its input, which is that of the daemon, it ends. */
+/** Runs the program once a line arrives on standard input; exits at the end of that input, which is the daemon's end. */
 export function atWord(argv: readonly string[]): string[] {
   return ["sh", "-c", 'read -r _ && exec "$@" </dev/null', "sh", ...argv];
 }

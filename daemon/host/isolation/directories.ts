@@ -18,7 +18,7 @@ import type { GuestUsers } from "./index.ts";
 /** Others cross it, and need to know the name of the entry that they open. */
 const CROSSED = 0o711;
 
-/** A directory of its owner, which the members of a group may cross. Again sets the same. */
+/** A directory of an owner that members of a group may traverse. Idempotent. */
 export async function ownedDirectory(path: string, uid: number, gid: number): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   await chown(path, uid, gid);
@@ -27,7 +27,7 @@ export async function ownedDirectory(path: string, uid: number, gid: number): Pr
 
 /** A directory that others cross. */
 export function crossedDirectory(path: string): void {
-  // One above it that has to be made is on the way as well.
+  // A missing parent directory is on the path as well.
   if (!existsSync(dirname(path))) crossedDirectory(dirname(path));
   mkdirSync(path, { recursive: true, mode: 0o700 });
   setMode(path, CROSSED);
@@ -40,7 +40,7 @@ export function readableTemplate(directory: string, group: number | null): void 
   for (const entry of readdirSync(directory, { withFileTypes: true })) {
     if (!entry.isFile()) continue;
     const path = join(directory, entry.name);
-    // A change of owner makes a file look changed, too.
+    // A change of owner also makes a file look changed.
     if (lstatSync(path).gid !== group) lchownSync(path, 0, group);
     setMode(path, 0o640);
   }
@@ -51,7 +51,7 @@ function setMode(path: string, mode: number): void {
   if (existsSync(path) && (statSync(path).mode & 0o7777) !== mode) chmodSync(path, mode);
 }
 
-/** Gives a file to a user, for it alone. */
+/** Gives a file to a user, with access for that user alone. */
 export async function ownFile(path: string, uid: number): Promise<void> {
   await chown(path, uid, uid);
   await chmod(path, 0o600);

@@ -12,7 +12,7 @@ import { createHash } from "node:crypto";
 /** A process's user, and a group with the same number. */
 export interface Identity {
   uid: number;
-  /** Further groups: that of /dev/kvm, and those of templates. */
+  /** Supplementary groups: that of /dev/kvm, and those of templates. */
   groups: readonly number[];
 }
 
@@ -20,20 +20,20 @@ export interface Identity {
 export const DRIVE_RANGE = 65_536;
 const DRIVE_RANGES = 1024;
 const SANDBOX_IDS = 2 ** 26;
-/** How many numbers from the base on are computed. */
+/** Number of computed IDs from the base on. */
 export const COMPUTED_IDS = DRIVE_RANGE * DRIVE_RANGES + SANDBOX_IDS;
-/** After these; organizations have one from their first template on, for ever. */
+/** Number of groups after the computed IDs; an organization keeps its group for ever from its first template on. */
 export const ORG_GROUPS = 65_536;
-/** How many numbers from the base on are ours. */
+/** Number of roomd's IDs from the base on. */
 export const ID_SPAN = COMPUTED_IDS + ORG_GROUPS;
 
-/** Two sandboxes of a thousand get the same pair once in a hundred times; they then lack one wall of several. */
+/** Among a thousand sandboxes two share a pair once in a hundred times; those lack one of several isolation layers. */
 export function sandboxIds(base: number, sandboxId: string): { qemu: number; vsock: number } {
   const qemu = base + DRIVE_RANGE * DRIVE_RANGES + 2 * numberOf(sandboxId, SANDBOX_IDS / 2);
   return { qemu, vsock: qemu + 1 };
 }
 
-/** The group that reads the host's templates. One number in 2^25 is a sandbox's as well, which reads them anyway. */
+/** The group that may read the host's templates. One ID in 2^25 is also that of a sandbox, which may read them anyway. */
 export function templateGroup(base: number): number {
   return base + COMPUTED_IDS - 2;
 }
@@ -45,7 +45,7 @@ export function orgTemplateGroup(base: number, number: number): number {
   return base + COMPUTED_IDS + number;
 }
 
-/** The host's number of user 0 of the guests of a room. */
+/** The host's ID of user 0 in the guests of a room. */
 export function driveRoot(base: number, roomUid: string): number {
   return base + DRIVE_RANGE * numberOf(roomUid, DRIVE_RANGES);
 }

@@ -19,7 +19,10 @@ export interface Isolation {
   ownRoots: boolean;
   /** The group that reads the templates of the owner of these guests. Null if processes run as the daemon itself. */
   templateGroup: number | null;
-  /** That of an organization's guests, by the number of its group: they read the host's templates and its own. Null: it has none. */
+  /**
+   * The isolation of an organization's guests, by the number of its template group: they may read the host's templates and the
+   * organization's own. Null: it has no group.
+   */
   ofOrg(number: number | null): Isolation;
 }
 
@@ -39,7 +42,7 @@ const AS_OURSELVES: Isolation = {
   ofOrg: () => AS_OURSELVES,
 };
 
-/** That of guests of the host's templates alone. */
+/** The isolation of guests that may read the host's templates only. */
 export function makeIsolation(options: IsolationOptions): Isolation {
   return options.base === 0 ? AS_OURSELVES : isolationFor(options, [templateGroup(options.base)]);
 }

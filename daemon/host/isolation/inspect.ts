@@ -62,7 +62,7 @@ export async function inspectIsolation(options: {
   return { base, problems, namespaces, mounts };
 }
 
-/** `map` is /proc/self/uid_map: in a container some numbers may not exist. */
+/** Missing IDs; `map` is /proc/self/uid_map: in a container some IDs may not exist. */
 export function missingIds(base: number, map: string): string[] {
   const ranges = map
     .trim()
@@ -72,7 +72,7 @@ export function missingIds(base: number, map: string): string[] {
   return there ? [] : [`The user ids ${base} to ${base + ID_SPAN - 1} do not exist on this host.`];
 }
 
-/** Users, groups and subordinate ranges among ours. `read` gives the text of a file of /etc. */
+/** Users, groups and subordinate ranges within roomd's IDs. `read` returns the text of a file of /etc. */
 export function takenIds(base: number, read: (file: string) => string): string[] {
   const overlaps = (from: number, count: number) => from < base + ID_SPAN && base < from + count;
   const taken: string[] = [];
@@ -87,7 +87,7 @@ export function takenIds(base: number, read: (file: string) => string): string[]
   return taken;
 }
 
-/** Directories on the way that others may not cross. */
+/** Directories of a path that other users may not traverse. */
 function unreachable(place: string): IsolationProblem[] {
   const closed: string[] = [];
   for (let at = existsSync(place) ? realpathSync(place) : place; ; at = dirname(at)) {
@@ -109,7 +109,7 @@ async function haveNetworks(): Promise<boolean> {
   }
 }
 
-/** A host may make no mount namespaces, or mount nothing in one, as a container does. */
+/** A host may permit no mount namespaces, or no mounts in them, as a container does. */
 async function haveMounts(base: number, scratch: string): Promise<boolean> {
   // An operator's command may try it concurrently with the daemon.
   const probe = join(scratch, `mount-probe-${process.pid}`);
@@ -129,7 +129,7 @@ async function haveMounts(base: number, scratch: string): Promise<boolean> {
 async function haveNamespaces(base: number, scratch: string): Promise<boolean> {
   const log = join(scratch, "namespace-probe.log");
   try {
-    // To the end, as virtiofsd will do it: a container may hide parts of /proc, or a kernel allow none.
+    // To the end, as virtiofsd will do: a container may hide parts of /proc, or a kernel may permit no namespace.
     const probe = await startInNamespace("namespace-probe", SHUT_IN, log, base);
     return (await probe.exited) === "exit 0";
   } catch {
@@ -137,7 +137,7 @@ async function haveNamespaces(base: number, scratch: string): Promise<boolean> {
   }
 }
 
-/** Whether this user can open the file for reading and writing; its own process tries. */
+/** Whether a user can open the file for reading and writing, tested in a process of that user. */
 export async function canOpen(argvOf: (argv: readonly string[]) => string[], file: string): Promise<boolean> {
   try {
     await runProgram(argvOf(["sh", "-c", 'exec 3<>"$0"', file]), PROBE_DEADLINE_MS);

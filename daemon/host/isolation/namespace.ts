@@ -8,7 +8,7 @@ import { DRIVE_RANGE } from "./ids.ts";
 const LOOK_EVERY_MS = 1;
 const DEADLINE_MS = 10_000;
 
-/** Maps users and groups 0 to 65535 of the process's namespace to those from `root` on. Throws when it gets none. */
+/** Maps users and groups 0 to 65535 of the process's namespace to those from `root` on. Throws when the process gets no namespace. */
 export async function mapIds(pid: number, root: number, ended: Promise<string>): Promise<void> {
   let how: string | null = null;
   ended.then((text) => {

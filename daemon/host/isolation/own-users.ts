@@ -2,21 +2,21 @@
 import { readFileSync, statSync } from "node:fs";
 import { COMPUTED_IDS } from "./ids.ts";
 
-/** Null until the configuration is known: any user may be one of ours then. */
+/** Null until the configuration is known; until then any user may be one of roomd's. */
 let base: number | null = null;
 
-/** Called as the configuration is read. */
+/** Called when the configuration is read. */
 export function setUidBase(uidBase: number | null): void {
   base = uidBase;
 }
 
 /**
- * Whether a process may be one of ours, by its real user. Its arguments are not read before that: a process's owner can have a reader of
- * them wait for the lock of its memory, and choose their contents.
+ * Whether a process may be one of roomd's, by its real user. Check before reading its arguments: a process's owner can make their reader
+ * wait for the lock of the process's memory, and can choose their contents.
  */
 export function mayBeOurs(pid: number): boolean {
   try {
-    // Cheap, and true of nearly all processes of others. A set-user-ID program is its file's owner's here.
+    // A cheap check that excludes nearly all processes of others. A set-user-ID program appears here as its file's owner's.
     if (!isOurUser(statSync(`/proc/${pid}`).uid)) return false;
     const [, real] = /^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
     return real !== undefined && isOurUser(Number(real));

@@ -17,7 +17,7 @@ import { errnoOf } from "../../core/service-error.ts";
 export interface OwnRoot {
   /** The root; removed with the directory around it. */
   directory: string;
-  /** Its mounts, as fstab(5) has them. */
+  /** The mounts of the root, in the format of fstab(5). */
   table: string;
 }
 
@@ -27,11 +27,11 @@ export interface VisibleDirectories {
   writable: readonly string[];
 }
 
-/** Of the host. A QEMU elsewhere brings its directory, or the one above if that is a `bin`. */
+/** Program directories of the host. A QEMU outside of them adds its directory, or the parent if that is a `bin`. */
 const PROGRAMS = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 const SYSTEM_FILES = [
   ...["/etc/ld.so.cache", "/etc/alternatives"],
-  // By which QEMU aligns a guest's memory.
+  // QEMU aligns a guest's memory by this file.
   "/sys/kernel/mm/transparent_hugepage",
 ];
 const DEVICES = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/kvm"];
@@ -40,7 +40,7 @@ const READ_ONLY = "bind,ro,nosuid,nodev";
 const WRITABLE = "bind,nosuid,nodev,noexec";
 const DEVICE = "bind,nosuid,noexec";
 
-/** Makes the directories and the table. Again does the same. */
+/** Creates the directories and the table. Idempotent. */
 export async function makeOwnRoot(
   { directory, table }: OwnRoot,
   program: string,
@@ -122,7 +122,7 @@ function unlessThere(error: unknown): void {
   if (errnoOf(error) !== "EEXIST") throw error;
 }
 
-/** As fstab(5) wants blanks, tabs, ends of lines and backslashes. */
+/** Escapes blanks, tabs, ends of lines and backslashes as fstab(5) requires. */
 function escaped(path: string): string {
   return path.replace(/[\s\\#]/g, (found) => `\\${found.charCodeAt(0).toString(8).padStart(3, "0")}`);
 }

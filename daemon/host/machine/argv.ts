@@ -82,7 +82,7 @@ export function qemuArgv(qemu: string, spec: MachineSpec): string[] {
     "chardev:console",
     ...serverSocket("qmp", spec.sockets.qmp),
     ...option("-mon", "", { chardev: "qmp", mode: "control" }),
-    // A second client on one monitor socket would wait unseen behind the first.
+    // A second client of one monitor socket would wait unnoticed behind the first.
     ...serverSocket("qmp-spare", spec.sockets.qmp_spare),
     ...option("-mon", "", { chardev: "qmp-spare", mode: "control" }),
     ...option("-sandbox", "on", {

@@ -52,7 +52,7 @@ export class ConsoleLog {
 
   #nextSegment(): void {
     const begin = this.#begin + this.#size;
-    // The new file first: a closed descriptor's number may be another file's by the next write.
+    // The new file is opened first: a closed descriptor's number may be another file's by the next write.
     const next = openSync(this.#pathOf(begin), "a", 0o600);
     closeSync(this.#file);
     this.#file = next;
@@ -66,7 +66,7 @@ export class ConsoleLog {
   }
 }
 
-/** A kernel that boots is read some thousand times. A flood of single bytes then costs a hundredth of a core. */
+/** A booting kernel causes some thousand reads. With this limit a flood of single bytes costs a hundredth of a core. */
 const READS = { perSecond: 500, atOnce: 20_000 } as const;
 
 /** Handlers of a console's socket: each read goes to the log and to the callback. */
@@ -90,7 +90,7 @@ export function consoleHandlers(log: Pick<ConsoleLog, "append" | "close">, hear:
       stopTimer(pause);
       log.close();
     },
-    // The guest runs without its console as well.
+    // The guest also runs without its console.
     error: () => {},
   };
 }
@@ -103,7 +103,7 @@ export interface ConsoleLine {
 
 /** Size of one read. */
 const WINDOW_BYTES = 128 * 1024;
-/** Most bytes scanned for one answer: more than a log keeps. */
+/** Maximum bytes scanned for one answer: more than a log retains. */
 const MAX_LOOKED_BYTES = 4 * SEGMENT_BYTES;
 const CUT = "…";
 
@@ -153,7 +153,7 @@ interface LogPart {
   /** Byte offset of the first byte. */
   begin: number;
   bytes: Buffer;
-  /** Whether the log ends with it. */
+  /** Whether the log ends with these bytes. */
   isEnd: boolean;
 }
 
@@ -213,7 +213,7 @@ function segmentsOf(directory: string): Segment[] {
     .map((name) => ({ begin: Number.parseInt(name, 10), size: statSync(join(directory, name)).size }));
 }
 
-/** From an offset on; of a log that has less, from its end on. */
+/** Reads from an offset on; if the log is shorter, from its end on. */
 async function readFrom(directory: string, after: number, most: number): Promise<LogPart> {
   // Opened in the same turn as the directory is read: a segment that is dropped in between is still read.
   const segments = segmentsOf(directory).map((segment) => ({

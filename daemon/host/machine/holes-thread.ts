@@ -33,7 +33,7 @@ function holesOf(file: number): Hole[] {
   while (holes.length < MAX_HOLES) {
     const from = nextHole(file, end);
     end = nextData(file, from);
-    // At its end a file has a hole without length.
+    // At the end of a file there is a hole of length 0.
     if (end === from) break;
     holes.push({ file, from, to: end });
   }

@@ -27,11 +27,11 @@ const START_DEADLINE_MS = 20_000;
 const GREETING_DEADLINE_MS = 3_000;
 const MIGRATION_DEADLINE_MS = 600_000;
 const LISTEN_DEADLINE_MS = 5_000;
-/** The guest's kernel lets go of a device when it gets to it: 44 ms as a rule. */
+/** The guest's kernel releases a device in its own time, as a rule within 44 ms. */
 const UNPLUG_DEADLINE_MS = 10_000;
-/** Its sockets close a moment before it is gone; giving back much memory takes a while. */
+/** QEMU's sockets close a moment before its process ends; freeing much memory takes a while. */
 const ENDING_MS = 5_000;
-/** Pages at fixed places of the file, and events instead of asking. */
+/** Pages at fixed offsets of the file, and events instead of polling. */
 const MIGRATION_CAPABILITIES = ["mapped-ram", "events"];
 
 export interface MachineFiles {
@@ -44,7 +44,7 @@ export interface Machine {
   qmp: Qmp;
   /** Calls the listener with the output of the guest's serial console, until the returned function is called. */
   onConsole(listener: (bytes: Uint8Array) => void): () => void;
-  /** Types a line on the guest's serial console. Short: nothing waits for the guest to read it. */
+  /** Types a line on the guest's serial console. It must be short: nothing waits for the guest to read it. */
   typeLine(line: string): void;
   /** Loads a snapshot that `save` made. */
   load(memoryFile: string): Promise<void>;
@@ -52,7 +52,7 @@ export interface Machine {
   save(memoryFile: string, whenStill?: () => Promise<void>): Promise<void>;
   /** Cancels a save that an earlier daemon started: its output is useless. Does nothing if there is no save. */
   cancelSave(): Promise<void>;
-  /** The file that is the guest's disk, as QEMU has opened it. */
+  /** The file of the guest's disk, as QEMU has opened it. */
   disk(): Promise<string>;
   /** The name of QEMU's node for the guest's disk, whatever its backing files. */
   diskNode(): Promise<string>;
@@ -61,11 +61,11 @@ export interface Machine {
   /** QEMU's version, as `10.0.2`. */
   version(): Promise<string>;
   plugVsock(device: VsockDevice): Promise<void>;
-  /** Takes the vsock device away from a guest that runs. Again is nothing. */
+  /** Unplugs the vsock device from a running guest. Idempotent. */
   unplugVsock(): Promise<void>;
   /** `turn` is the number of the drive's devices plugged before. */
   plugDrive(socket: string, tag: string, turn: number): Promise<void>;
-  /** Takes a drive away from a guest that runs and has not mounted it; its process must be there still. Again is nothing. */
+  /** Unplugs a drive from a running guest that has not mounted it; the drive's process must still exist. Idempotent. */
   unplugDrive(turn: number): Promise<void>;
   /** Resolves once the guest runs, which is immediately unless it is paused. Rejects if QEMU has ended, or on cancellation. */
   running(signal: AbortSignal): Promise<void>;
@@ -76,12 +76,12 @@ export interface Machine {
   resizeMemory(memoryMib: number, hardware: Pick<Hardware, "base_memory_mib">): Promise<void>;
   resume(): Promise<void>;
   pause(): Promise<void>;
-  /** Whether the guest of a daemon before us runs, was stopped, or is stalled. Throws when QEMU is in any other state. */
+  /** Whether the guest of an earlier daemon runs, was stopped, or is stalled. Throws when QEMU is in any other state. */
   find(): Promise<"running" | "paused" | "stalled">;
   end(): Promise<void>;
   /** Whether QEMU has paused the guest because the host's disk had no space for the guest's writes to its own. */
   stalled: Published<boolean>;
-  /** Resolves once QEMU has done all that stopping the guest takes. */
+  /** Resolves once QEMU has completed the stop of the guest. */
   stopped(): Promise<void>;
   /** Resumes a stalled guest: QEMU retries the failed writes, and stalls again if they still fail. */
   unstall(): Promise<void>;
@@ -129,7 +129,7 @@ function withUser({ user, root }: MachineSpec, argv: string[]): string[] {
   return root === null ? asUser(user, argv) : asUserWithin(root, user, argv);
 }
 
-/** Connects to the sockets of a QEMU that runs. */
+/** Connects to the sockets of a running QEMU. */
 export async function connectMachine(
   process: KnownProcess,
   at: { sockets: MachineSpec["sockets"]; console_log: string },
@@ -138,7 +138,7 @@ export async function connectMachine(
   const listeners = new Set<(bytes: Uint8Array) => void>();
   // For a process that is not our child, closed sockets show its end.
   const gone = process.exited ?? new Promise<never>(() => {});
-  // Our own child's monitor has had no client yet, and its start may take long on a busy host.
+  // The monitor of this daemon's own child has had no client yet, and the child's start may take long on a busy host.
   const monitor = process.exited ? Qmp.connect(at.sockets.qmp, START_DEADLINE_MS, gone) : connectMonitor(at.sockets);
   const handlers = consoleHandlers(log, (bytes) => {
     for (const listener of listeners) listener(bytes);
@@ -194,7 +194,7 @@ class RunningMachine implements Machine {
     qmp.onEvent(({ event, data }) => {
       if (event === "GUEST_PANICKED") this.#ending = "panic";
       else if (event === "SHUTDOWN" && data.guest === true) this.#ending ??= "power_off";
-      // Without space QEMU's `werror=enospc` stops the guest; other errors are the guest's to see.
+      // If the host's disk is full, QEMU's `werror=enospc` stops the guest; other errors are passed on to the guest.
       else if (event === "BLOCK_IO_ERROR" && data.action === "stop") this.stalled.set(true);
       // QEMU reports such errors once a second at most, so this may be the first sign of one.
       else if (event === "STOP") this.#lookWhetherStalled().catch(() => {});
@@ -264,7 +264,7 @@ class RunningMachine implements Machine {
 
   async layDisk(overlay: string): Promise<void> {
     const below = await this.diskNode();
-    // Names of nodes have 31 characters at most.
+    // Names of nodes have at most 31 characters.
     const node = `d${crypto.randomUUID().replaceAll("-", "").slice(0, 20)}`;
     await this.qmp.execute("blockdev-add", { driver: "file", "node-name": fileOf(node), filename: overlay });
     const over = { driver: "qcow2", "node-name": node, file: fileOf(node), backing: null, discard: "unmap" };
@@ -390,9 +390,9 @@ class RunningMachine implements Machine {
     this.qmp.close();
   }
 
-  /** Waits for the guest to let go of it. */
+  /** Unplugs a device, and waits until the guest has released it. */
   async #unplug(id: string): Promise<void> {
-    // Not there when a try before this one did half of it.
+    // The device is absent if an earlier attempt did half of the work.
     const devices = (await this.qmp.execute("qom-list", { path: "/machine/peripheral" })) as { name: string }[];
     if (devices.some(({ name }) => name === id)) {
       const gone = this.qmp.nextEvent(
@@ -420,7 +420,7 @@ class RunningMachine implements Machine {
         await this.qmp.execute("chardev-add", { id, backend });
         return;
       } catch (error) {
-        // The socket is there a moment before its process listens, and a trial connection would be its only one.
+        // The socket exists a moment before its process listens, and a trial connection would be its only one.
         if (!String(error).includes("Connection refused") || monotonicMs() > deadline) throw error;
         await sleep(1);
       }

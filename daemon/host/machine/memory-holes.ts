@@ -17,7 +17,7 @@ const MEMORY_FILE = "/memfd:memory-backend-memfd (deleted)";
 
 export type Ordered = { does: "note"; files: readonly number[] } | { does: "restore" };
 
-/** Why it could not; null when it is done. */
+/** The reason of a failure; null after success. */
 export type HolesReport = string | null;
 
 export class MemoryHoles implements Disposable {
@@ -27,7 +27,7 @@ export class MemoryHoles implements Disposable {
   /** Rejects if the thread exits on its own. */
   readonly #ended = Promise.withResolvers<never>();
 
-  /** Those of a QEMU that runs as `user`; null: as ourselves. Throws when it has ended. */
+  /** The memory of a QEMU that runs as `user`; null: as the daemon's user. Throws when QEMU has ended. */
   constructor(qemu: ProcessRecord, user: Identity | null) {
     this.#ended.promise.catch(() => {});
     this.#thread.unref();

@@ -27,7 +27,7 @@ export class NonsenseError extends Error {
 
 /** The longest answer that we request has a few KiB. */
 export const MAX_LINE_BYTES = 1024 * 1024;
-/** A guest can cause some ten events a second, which QEMU limits itself. */
+/** A guest can cause some ten events a second, a limit set by QEMU. */
 export const MAX_LINES_PER_SECOND = 2_000;
 const MAX_BYTES_PER_SECOND = 4 * MAX_LINE_BYTES;
 const MAX_REFUSAL_CHARACTERS = 1000;
@@ -41,7 +41,7 @@ export class QmpLines {
   #pieces: Uint8Array[] = [];
   #length = 0;
 
-  /** The lines that are whole now, in their order, with no empty ones. Throws NonsenseError when they are too long or too many. */
+  /** Yields the lines that are complete now, in order, without empty ones. Throws NonsenseError when they are too long or too many. */
   *push(chunk: Uint8Array): Generator<string> {
     this.#bytes.spend(chunk.byteLength);
     if (this.#bytes.debtMs() > 0) throw new NonsenseError("it sent too many bytes in a second");
@@ -55,7 +55,7 @@ export class QmpLines {
       if (!this.#lines.take()) throw new NonsenseError("it sent too many messages in a second");
       if (line !== "") yield line;
     }
-    // The chunk's memory is used again for the next one.
+    // The chunk's memory is reused for the next chunk.
     this.#keep(chunk.slice(from));
   }
 
@@ -66,7 +66,7 @@ export class QmpLines {
   }
 }
 
-/** Throws NonsenseError. Unknown members are QEMU's to add. */
+/** Throws NonsenseError. Unknown members are allowed, because QEMU may add them. */
 export function readMessage(line: string): QmpMessage {
   const message = parse(line);
   if (!isObject(message)) throw new NonsenseError("a line is not an object");
@@ -88,7 +88,7 @@ function parse(line: string): unknown {
   try {
     return parseJson(line);
   } catch (error) {
-    // Also of JSON that is too deep.
+    // Includes JSON that is nested too deep.
     throw new NonsenseError("a line is not JSON", { cause: error });
   }
 }

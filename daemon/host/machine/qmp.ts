@@ -37,8 +37,8 @@ export class Qmp {
   #isOurs = false;
 
   /**
-   * Connects to the monitor as soon as it is there, and leaves the greeting behind. Throws NonsenseError when it is no QEMU that
-   * greets, and DeadlineError when nothing does.
+   * Connects to the monitor as soon as it exists, and consumes the greeting. Throws NonsenseError when the peer is no QEMU, and
+   * DeadlineError when no greeting arrives.
    */
   static async connect(path: string, deadlineMs: number, gone: Promise<unknown>): Promise<Qmp> {
     const qmp = new Qmp();
@@ -66,7 +66,7 @@ export class Qmp {
     return this.#closed.promise;
   }
 
-  /** Carries out a command. Rejects with QmpError when QEMU refuses it or ends. */
+  /** Executes a command. Rejects with QmpError when QEMU refuses it or ends. */
   execute(command: string, args: Record<string, unknown> = {}, deadlineMs = COMMAND_DEADLINE_MS): Promise<unknown> {
     if (this.#isClosed) return Promise.reject(new QmpError(`${command}: QEMU has ended`));
     const id = this.#nextId++;
@@ -85,7 +85,7 @@ export class Qmp {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Resolves with the next event that fits. Listen before the command that causes it. */
+  /** Resolves with the next matching event. Call it before the command that causes the event. */
   nextEvent(fits: (event: QmpEvent) => boolean, deadlineMs: number): Promise<QmpEvent> {
     let stop = () => {};
     const next = new Promise<QmpEvent>((resolve, reject) => {
@@ -120,7 +120,7 @@ export class Qmp {
     else pending?.reject(new QmpError(message.message));
   }
 
-  /** Whatever went wrong while it was read, nothing after it can be relied on. */
+  /** After an error in parsing, no further data of the connection is reliable. */
   #distrust(error: Error): void {
     const nonsense = error instanceof NonsenseError ? error : new NonsenseError(describeError(error), { cause: error });
     this.#end({ by: "nonsense", error: nonsense });

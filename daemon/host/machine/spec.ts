@@ -7,17 +7,17 @@ export type Acceleration = "kvm" | "tcg";
 
 /** Properties that a template's snapshot and every guest restored from it must have in common. */
 export interface Hardware {
-  /** Fixed machine type, never the moving `q35`. */
+  /** Fixed machine type, never the alias `q35`, which changes. */
   machine_type: string;
   cpu_model: string;
   /** Memory that a guest has before any is plugged. */
   base_memory_mib: number;
-  /** Most memory that can be plugged on top. */
+  /** Maximum memory that can be plugged in addition. */
   max_plugged_mib: number;
   acceleration: Acceleration;
   /** Ports for the drive's device: the first, and spares, since a device can never be unplugged after its virtiofsd has died. */
   drive_ports: number;
-  /** Whether memory that the guest frees comes back to the host: by a balloon that is never inflated, and reports free pages. */
+  /** Whether memory that the guest frees returns to the host: a balloon that is never inflated reports free pages. */
   returns_memory: boolean;
 }
 
@@ -33,12 +33,12 @@ export interface MachineSpec {
   /** Kernel command line. */
   append: string;
   disk: string;
-  /** A second disk, a raw file that it can only read; most have none. */
+  /** A second disk, a raw file that the guest can only read; most guests have none. */
   input?: string;
   sockets: { qmp: string; qmp_spare: string; console: string };
   /** QEMU's user; null: as ourselves. */
   user: Identity | null;
-  /** Root file system of QEMU; null: the host's, with the rights of its user. */
+  /** Root file system of QEMU; null: the host's, with the rights of QEMU's user. */
   root: (OwnRoot & VisibleDirectories) | null;
   /** Device for a guest's vsock: the kernel's, opened by us, since it is root's; null for vhost-user. */
   vsock_file: string | null;
@@ -61,7 +61,7 @@ export function cpuModelFor(acceleration: Acceleration): string {
 export function machineTypeFor(qemuVersion: string | null): string {
   return Number.parseInt(qemuVersion ?? "", 10) >= 10 ? "pc-q35-10.0" : "pc-q35-8.2";
 }
-/** The least that a template is saved with. */
+/** The least memory that a template is saved with. */
 export const BASE_MEMORY_MIB = 256;
 /** A template's saved memory, and pluggable memory, are multiples of the guest's own blocks. */
 export const MEMORY_GRAIN_MIB = 128;
@@ -109,7 +109,7 @@ const EMULATED = [
   "noautogroup",
   "lsm=landlock,yama",
   "audit=0",
-  // A host that is busy at this moment makes the kernel believe that there is no timer, and it panics. Under KVM it is not checked either.
+  // On a busy host the kernel may detect no timer, and then panics. Under KVM the kernel does not check the timer either.
   "no_timer_check",
 ];
 

@@ -30,7 +30,7 @@ export interface Stream {
   top: string;
   /** The future backing file, as QEMU has opened it, and its name for the header. */
   base: { file: string; backing: string };
-  /** 0 is as fast as the disk is. */
+  /** 0: as fast as the disk is. */
   bytes_per_second: number;
 }
 
@@ -61,7 +61,7 @@ export async function hasStream(qmp: Monitor): Promise<boolean> {
  */
 export async function streamEnded(qmp: Monitor, signal: AbortSignal): Promise<string | null> {
   for (;;) {
-    // Before the question, so that its end in between is heard.
+    // Listen before the query, so that an end in between is noticed.
     const end = qmp.nextEvent(isEnd, LOOK_AGAIN_MS);
     end.catch(() => {});
     if (!(await hasStream(qmp))) return null;

@@ -8,7 +8,7 @@ import { socketThere } from "../unix-socket.ts";
 
 const START_DEADLINE_MS = 10_000;
 
-/** The tag by which the guest mounts it. */
+/** The tag by which the guest mounts the drive. */
 export const DRIVE_TAG = "drive";
 
 export interface ShareOptions {
@@ -32,7 +32,7 @@ export async function startShare(options: ShareOptions): Promise<HostProcess> {
   const { logFile, enter } = options;
   const root = driveRootOf(options.directory);
   const argv = shareArgv(options);
-  // That of one which has died would pass for the new one's.
+  // The socket of a process that has died would be taken for the new one's.
   await rm(options.socket, { force: true });
   const share =
     root === 0
@@ -67,12 +67,12 @@ export function shareArgv({ virtiofsd, directory, socket, restores }: Omit<Share
     // Each file that the guest's kernel has cached takes one; it cannot get more than we have.
     `--rlimit-nofile=${Math.min(1_000_000, mostDescriptors())}`,
     "--log-level=warn",
-    // A file that is not there any more gives the guest an error; without this nothing would be restored.
+    // A missing file gives the guest an error; without this option nothing would be restored.
     ...(restores ? ["--migration-on-error=guest-error"] : []),
   ];
 }
 
-/** The hard limit of open files, which processes of ours inherit. */
+/** The hard limit of open files, which child processes inherit. */
 function mostDescriptors(): number {
   const match = /^Max open files\s+\S+\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"));
   return match ? Number(match[1]) : 1_000_000;

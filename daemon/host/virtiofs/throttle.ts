@@ -23,7 +23,7 @@ export type ShareMode = "open" | "stopped" | "held";
 
 const SIGXFSZ_BIT = 1n << 24n;
 
-/** Which shares are held, and which of them have to answer QEMU for the moment. */
+/** The held shares, some of which must answer QEMU for the moment. */
 export class Throttle {
   readonly #held = new Map<string, ProcessRecord>();
   readonly #answering = new Map<string, number>();
@@ -69,7 +69,7 @@ export class Throttle {
     }
   }
 
-  /** Each of them, whatever becomes of the others. Throws the first error. */
+  /** Returns each share to its mode, whatever happens to the others. Throws the first error. */
   #goOn(shares: readonly ProcessRecord[]): void {
     const errors: unknown[] = [];
     for (const share of shares) {
@@ -109,7 +109,7 @@ function keyOf({ pid, start_ticks }: ProcessRecord): string {
   return `${pid}:${start_ticks}`;
 }
 
-/** Lets a share that a daemon before us held answer again; how far it may write stays as it is. */
+/** Lets a share that an earlier daemon held answer again; its write limit is unchanged. */
 export function wake(share: ProcessRecord): void {
   if (isAlive(share)) for (const pid of treeOf(share.pid)) signal(pid, "SIGCONT");
 }
@@ -122,7 +122,7 @@ export function modeFound(share: ProcessRecord): ShareMode {
   return processes.some(mayNotWrite) ? "stopped" : "open";
 }
 
-/** Every thread of it is stopped, or it has ended. */
+/** Whether every thread of a share is stopped, or the share has ended. */
 function isAtRest(share: ProcessRecord): boolean {
   if (!isAlive(share)) return true;
   return treeOf(share.pid).every((pid) =>
@@ -157,7 +157,7 @@ function restrain(share: ProcessRecord, mode: ShareMode, largestFile: number): v
   // virtiofsd serves from a child in a separate namespace.
   for (const pid of treeOf(share.pid)) {
     try {
-      // A share of an earlier version would be ended by the signal: it is held instead of stopped.
+      // The signal would end a share of an earlier version, which is held instead of stopped.
       const mayLimit = ignoresFileSizeSignal(pid);
       if (mayLimit) limitFileSize(pid, mode === "open" ? largestFile : 0);
       process.kill(pid, mode === "open" || (mode === "stopped" && mayLimit) ? "SIGCONT" : "SIGSTOP");
@@ -175,7 +175,7 @@ export async function* deletedFiles(
   pieces?: PieceTurns,
 ): AsyncGenerator<{ allocated_bytes: number }> {
   const alive = shares.filter(isAlive);
-  // A share has the guest's memory open too, which is a file that has no name on another device.
+  // A share also has the guest's memory open, an unnamed file on another device.
   const device = alive.length === 0 ? null : ifThere(() => statSync(drive).dev);
   // A drive that is being erased may be gone by now.
   if (device === null) return;
@@ -194,7 +194,7 @@ export async function* deletedFiles(
   }
 }
 
-/** About a hundred names: the kernel takes up to 10 us for each. */
+/** Buffer for about a hundred names: the kernel takes up to 10 us for each. */
 const DESCRIPTORS_BYTES = 4096;
 const NO_FACTS = { facts: () => null };
 
@@ -219,7 +219,7 @@ async function* descriptorsOf(pid: number, pieces?: PieceTurns): AsyncGenerator<
 
 function deletedFile(path: string, device: number): { identity: string; allocated_bytes: number } | null {
   try {
-    // Asking for the name first leaves devices and sockets alone.
+    // Reading the name first avoids access to devices and sockets.
     if (!readlinkSync(path).endsWith(" (deleted)")) return null;
     const { dev, ino, nlink, blocks } = statSync(path);
     return nlink > 0 || dev !== device ? null : { identity: `${dev}:${ino}`, allocated_bytes: blocks * 512 };
@@ -228,7 +228,7 @@ function deletedFile(path: string, device: number): { identity: string; allocate
   }
 }
 
-/** The process and all that it has started. */
+/** The process and all of its descendants. */
 function treeOf(pid: number): number[] {
   const children = textOf(`/proc/${pid}/task/${pid}/children`).split(" ").filter(Boolean).map(Number);
   return [pid, ...children.flatMap(treeOf)];

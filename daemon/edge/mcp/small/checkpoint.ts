@@ -1,4 +1,4 @@
-/** The tool checkpoint: snapshots of the sandbox by their names, and copies of it. */
+/** The tool checkpoint: named snapshots of the sandbox, and copies of it. */
 import { sandboxFork, sandboxRollback, snapshotCreate, snapshotList } from "../../../../shared/api/snapshots.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { answerOf, failed, stillUnderWay, type ToolAnswer } from "../answer.ts";
@@ -23,7 +23,7 @@ async function save(call: ToolCall, place: SandboxAddress, name: string): Promis
   return { ok: true, result: { name, snapshot_id: reply.body.snapshot_id }, text: `saved ${name}` };
 }
 
-/** To the newest of that name. */
+/** Reverts the sandbox to the newest snapshot of that name. */
 async function back(call: ToolCall, place: SandboxAddress, name: string): Promise<ToolAnswer> {
   const { room_id, sandbox } = place;
   const found = await call.ask(snapshotList, { room_id, agent_id: sandbox, limit: 1000 });

@@ -9,7 +9,7 @@ export async function close(call: ToolCall, { room }: { room?: string }): Promis
   const drive = room_id === ownRoom(call) ? { drive: "delete" } : {};
   const reply = await call.ask(operations.room_destroy, { room_id, ...drive });
   if (reply.kind === "late") return stillUnderWay(call);
-  // Closed is closed, also for a client that never used it.
+  // The close of a default room that does not exist succeeds.
   if (reply.kind === "problem" && (room !== undefined || reply.problem.code !== "room_not_found"))
     return answerOf(reply);
   return { ok: true, result: { room: room_id, state: "closed" }, text: `closed ${room_id}` };

@@ -13,7 +13,7 @@ interface FileInput extends PlaceInput {
   path: string;
 }
 
-/** A file that is edited is read whole. */
+/** Limit for edits, which read the whole file. */
 const MAX_EDITED_BYTES = 1024 * 1024;
 
 export async function readFile(
@@ -68,7 +68,7 @@ export async function editFile(
       `old is in ${path} ${times} times. Send more of the text around it, or all: true.`,
     );
   }
-  // Before it is made: many short texts, each replaced by a long one, are gigabytes.
+  // Checked before the text is built: many short texts, each replaced by a long one, are gigabytes.
   if (text.length + times * (replacement.length - old.length) > MAX_WRITE_BYTES) {
     return failed(call.refuse(new ServiceError("file_too_large", { details: { max_bytes: MAX_WRITE_BYTES } })));
   }

@@ -1,9 +1,9 @@
-/** Calls of the usual tools, as the small set has them. */
+/** Translates calls of the usual tools to the small set. */
 import type { NextCall } from "../answer.ts";
 import type { Arguments } from "../call.ts";
 import { DEFAULT_AGENT } from "./place.ts";
 
-/** `own` is the default room, which calls leave out. */
+/** `own` is the default room, which calls omit. */
 export function smallCall({ tool, arguments: args }: NextCall, own: string): NextCall {
   const { room_id, sandbox, agent_id, ...more } = args;
   const agent = sandbox ?? agent_id;

@@ -24,10 +24,10 @@ export function placeOf(call: ToolCall, { room, agent }: PlaceInput): SandboxAdd
   return { room_id: room ?? ownRoom(call), sandbox: agent ?? DEFAULT_AGENT };
 }
 
-/** The room of a key: the same in all of its sessions. */
+/** The default room of a key, shared by all of its sessions. */
 export const ownRoom = ({ keyId }: ToolCall): string => `mcp-${keyId.slice(-OWN_ROOM_CHARACTERS)}`;
 
-/** Does it, and if room or sandbox are missing creates them first. */
+/** Runs `work`, and creates the room or the sandbox first if it is missing. */
 export async function inPlace(
   call: ToolCall,
   place: SandboxAddress,
@@ -57,7 +57,7 @@ async function create(
 
 type Refusal = Extract<Reply, { kind: "problem" }>;
 
-/** Another call of the same client may create it concurrently. */
+/** Whether a creation failed, other than with the code `unless`: another call of the same client may create it concurrently. */
 function isRefused(reply: Reply, unless: string): reply is Refusal {
   return reply.kind === "problem" && reply.problem.code !== unless;
 }

@@ -21,7 +21,7 @@ interface BuildLines {
 }
 
 const ORDER = argumentsOf(templateCreate);
-/** The last ones: a model pays for each. */
+/** Limit of log lines, of which the last are shown: a model pays for each. */
 const MAX_LINES = 40;
 
 export async function build(call: ToolCall, input: Input): Promise<ToolAnswer> {

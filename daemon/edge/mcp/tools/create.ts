@@ -13,7 +13,7 @@ export async function create(call: ToolCall, input: Input): Promise<ToolAnswer> 
   if (reply.kind === "late") return stillUnderWay(call);
   if (reply.kind === "problem" || reply.body.state === "running") return answerOf(reply);
   const { room_id, sandbox_id } = reply.body;
-  // Running something waits until the sandbox is ready.
+  // A command waits until the sandbox is ready.
   const next = { tool: "sandbox_exec", arguments: { room_id, sandbox: sandbox_id, argv: ["true"] } };
   return { ok: true, result: { ...reply.body, next } };
 }

@@ -4,7 +4,7 @@ import type { NextCall, ToolAnswer } from "../answer.ts";
 import type { ToolCall } from "../call.ts";
 import { type Ends, outputText } from "../output-text.ts";
 
-/** A command has no name while its sandbox starts. */
+/** A command, which has no ID while its sandbox starts. */
 export type Ran = Omit<ExecutionRecord, "exec_id" | "state"> & {
   exec_id: string | null;
   state: ExecutionRecord["state"] | "starting";
@@ -13,9 +13,9 @@ export type Ran = Omit<ExecutionRecord, "exec_id" | "state"> & {
 
 interface ExecReport {
   ends: Ends;
-  /** The call that reads the omitted output, if any is. */
+  /** The call that reads the omitted output; null if none was omitted. */
   rest: NextCall | null;
-  /** The call that continues with a running command. */
+  /** The call that continues to follow a running command. */
   next: NextCall | null;
   /** The client gave no limit. */
   bound: boolean;

@@ -1,7 +1,7 @@
 /**
- * The tool sandbox_exec: a command is run by the operation of that name, which continues when the tool's time is over; then, and
- * for later calls with its exec_id, its output is read from the stream. Output is text: its beginning and its end, or with
- * max_output_bytes page after page.
+ * The tool sandbox_exec: the operation of that name runs the command, which continues after the tool's timeout; then, and for later calls
+ * with its exec_id, the tool reads the output from the stream. Output is text: its beginning and end, or with max_output_bytes page by
+ * page.
  */
 import type { InputOf } from "../../../../shared/api/contract.ts";
 import {
@@ -38,7 +38,7 @@ type NamedExec = Input & { exec_id: string };
 const COMMAND = argumentsOf(sandboxExec);
 const START = { after: 0, after_bytes: 0 };
 const SHOWN_BYTES = HEAD_BYTES + TAIL_BYTES;
-/** Most bytes of each stream on a page of the part that was left out. */
+/** Maximum bytes of each stream on a page of the omitted part. */
 const REST_BYTES = TAIL_BYTES;
 
 export async function exec(call: ToolCall, input: Input): Promise<ToolAnswer> {
@@ -105,7 +105,7 @@ async function goOn(call: ToolCall, input: NamedExec): Promise<ToolAnswer> {
   if (reply.kind === "problem") return answerOf(reply);
   const record = reply.body as unknown as ExecutionRecord;
   if (record.state !== "exited" || seen.ended || seen.full) return answerWith(call, input, record, seen);
-  // It has ended since the stream was read: the last output must not be missing.
+  // The command ended after the stream was read: the last output must not be missing.
   const last = await look(call, input, place, 0);
   return last.kind === "problem" ? answerOf(last) : answerWith(call, input, record, last);
 }
@@ -116,12 +116,12 @@ interface ReadOutput extends Ends {
   place: OutputPosition;
   /** Position of the part that is left out; null: a page leaves out nothing. */
   rest: OutputPosition | null;
-  /** The page holds no more, although there is more. */
+  /** The page is full and more output follows. */
   full: boolean;
   ended: boolean;
 }
 
-/** The output from a place on: with max_output_bytes a page of it, else its beginning and its end. */
+/** Reads the output from a position on: with max_output_bytes one page, else its beginning and end. */
 async function look(
   call: ToolCall,
   input: NamedExec,
@@ -140,7 +140,7 @@ async function look(
   return { ...whole(page), kind: "seen", place: page.place, rest: null, full: page.full, ended: page.ended };
 }
 
-/** The command has ended within the call. */
+/** The answer for a command that ended within the call. */
 async function finished(call: ToolCall, input: NamedExec, body: Arguments): Promise<ToolAnswer> {
   const { stdout_truncated, stderr_truncated } = body;
   const streams = { stdout: bytesOf(body.stdout, body.stdout_b64), stderr: bytesOf(body.stderr, body.stderr_b64) };
@@ -150,7 +150,7 @@ async function finished(call: ToolCall, input: NamedExec, body: Arguments): Prom
   const direct = { ...NOTHING, ...whole(streams), left_out_bytes, ended: true };
   if (!isLong && !stdout_truncated && !stderr_truncated) return answerWith(call, input, record, direct);
   const seen = await look(call, input, START, 0);
-  // The output may no longer be kept: then the part that came with the answer is shown.
+  // If the output is no longer retained, the answer shows the part in the response.
   return answerWith(call, input, record, seen.kind === "problem" ? direct : seen);
 }
 
@@ -198,7 +198,7 @@ function nothingYet(call: ToolCall, state: "starting" | "running", exec_id: stri
   return execAnswer(call, record as Ran, { ends: NOTHING, rest: null, next, bound: true });
 }
 
-/** Nothing has been run yet: the same call waits on. */
+/** The command was not started yet: the same call continues the wait. */
 function sandboxStarting(call: ToolCall): ToolAnswer {
   return nothingYet(call, "starting", null, { tool: call.tool.name, arguments: call.given });
 }

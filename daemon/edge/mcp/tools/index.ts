@@ -52,7 +52,7 @@ export async function carryOut(call: ToolCall): Promise<ToolAnswer> {
   return reply.kind === "done" ? await fitting(call, reply.body) : answerOf(reply);
 }
 
-/** A list that is too long is read again with a limit that fits, so that its cursor is right. */
+/** Re-reads a list that is too long with a limit that fits, so that its cursor is correct. */
 async function fitting(call: ToolCall, body: Arguments): Promise<ToolAnswer> {
   const { items } = body;
   const isPaged = "limit" in call.tool.input.properties && "cursor" in call.tool.input.properties;

@@ -17,7 +17,7 @@ export async function once(
   for (;;) {
     const reply = await call.ask(call.tool.operation, { ...input, idempotency_key });
     if (reply.kind === "late") return stillUnderWay(call, next);
-    // The call before it is still at work.
+    // The previous call with the same key is still in progress.
     if (reply.kind !== "problem" || reply.problem.code !== "idempotency_in_progress") return answerOf(reply);
     if (call.waitMs(LOOK_MS) < LOOK_MS) return stillUnderWay(call, next);
     await sleep(LOOK_MS);

@@ -1,4 +1,4 @@
-/** The beginning and the end of an execution's output, read as a stream of which the middle is dropped. */
+/** The beginning and the end of an execution's output, read as a stream; the middle is dropped. */
 import { executionGet, executionStream } from "../../../../shared/api/executions.ts";
 import { startTimer, stopTimer } from "../../../core/clock.ts";
 import type { Arguments, Refused, ToolCall } from "../call.ts";
@@ -27,7 +27,7 @@ interface Options extends OutputPosition {
   waitMs: number;
 }
 
-/** From a place on; if the output from there is no longer kept, from the oldest that is. */
+/** Reads from a position on; if that output is no longer retained, from the oldest retained. */
 export async function readEnds(call: ToolCall, options: Options): Promise<OutputEnds | Refused> {
   const found = await read(call, options);
   if (found.kind === "ends" || found.problem.code !== "history_gone") return found;
@@ -103,7 +103,7 @@ class Collector {
     }
   }
 
-  /** The part of the piece that the head does not take. */
+  /** Fills the head, and returns the rest of the chunk. */
   #fillHead({ type, bytes }: Piece, { seq, skipped }: { seq: number; skipped: number }): Buffer {
     const taken = firstOf(bytes, HEAD_BYTES - this.#headBytes);
     if (taken.length > 0) this.#head.push({ type, bytes: taken });

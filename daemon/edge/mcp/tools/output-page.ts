@@ -17,7 +17,7 @@ export interface Page {
   stderr: Buffer;
   /** Position of the next page. */
   place: OutputPosition;
-  /** It holds no more, although there is more. */
+  /** The page is full and more output follows. */
   full: boolean;
   /** Nothing follows it. */
   ended: boolean;
@@ -88,7 +88,7 @@ class Pager {
     this.#place = this.#full ? { after, after_bytes: after_bytes + taken } : { after: seq, after_bytes: 0 };
   }
 
-  /** How many of the bytes the page takes: it ends between characters, unless it is shorter than one. */
+  /** Number of bytes that fit the page, cut between characters unless the page is shorter than one character. */
   #fitting(type: "stdout" | "stderr", fresh: Buffer): number {
     const { stdout, stderr } = this.#streams;
     const room = this.#most - this.#streams[type].bytes().length;

@@ -33,7 +33,7 @@ interface Going {
   next(offset: number): { tool: string; arguments: Arguments };
 }
 
-/** The file's bytes as text, and the call that reads on if they are not all. */
+/** The file's bytes as text, and the call for the remaining bytes, if any. */
 export function fileAnswer(call: ToolCall, about: ReadFacts, bytes: Buffer, { isBound, next }: Going): ToolAnswer {
   const shown = isBound ? readable(bytes, about.eof === true) : bytes;
   const isAll = about.eof === true && shown.length === bytes.length;

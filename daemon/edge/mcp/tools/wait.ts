@@ -34,7 +34,7 @@ interface Inbox {
   next_after: number;
 }
 
-/** As many messages as fit an answer; of a longer one, the beginning of its payload. Later calls have the rest. */
+/** As many messages as fit an answer; if a single message does not fit, the beginning of its payload. Later calls return the rest. */
 function fitting(inbox: Inbox): Inbox {
   if (sizeOf(inbox) <= MAX_RESULT) return inbox;
   const { items } = bounded({ items: inbox.items }) as Pick<Inbox, "items">;

@@ -34,7 +34,7 @@ export class IngressChannel {
     this.#ended.promise.catch(() => {});
   }
 
-  /** Resolves to why it was refused, or null. */
+  /** Resolves to the reason of a refusal, or null. */
   get started(): Promise<string | null> {
     return this.#started.promise;
   }
@@ -64,7 +64,7 @@ export class IngressChannel {
     return { output: stdout, write, endInput, ended: ended.then(() => {}), close: hangUp };
   }
 
-  /** False: that was more than its window, or for no stream of it. */
+  /** False: the bytes exceed the window, or the channel has no such stream. */
   push(stream: number, bytes: Uint8Array): boolean {
     if (stream === Stream.output) return this.#output.push(bytes);
     return stream === Stream.errors && this.#errors.push(bytes);

@@ -19,7 +19,7 @@ export class Ingress implements Opening {
   #isOver = false;
   #next = 0;
 
-  /** Logs in there. Resolves to why that is refused, or to the session. Rejects with host_unreachable. */
+  /** Logs in at the host. Resolves to the reason of a refusal, or to the session. Rejects with host_unreachable. */
   static async begin(
     socket: HostSocket,
     host: Reached,
@@ -41,7 +41,7 @@ export class Ingress implements Opening {
     this.#welcome.promise.catch(() => {});
   }
 
-  /** Resolves to a sentence for the person at it, once it is over by no doing of this host. */
+  /** Resolves to a sentence for the user once the session is over, unless this host has ended it. */
   get over(): Promise<string> {
     return this.#over.promise;
   }

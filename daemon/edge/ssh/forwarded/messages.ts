@@ -10,7 +10,7 @@ import { parseJson } from "../../../core/json.ts";
 import type { CommandEnd } from "../../../host/guest-link/command.ts";
 import type { SessionKind } from "../opening.ts";
 
-/** Streams of a channel: into the guest, and the two out of it. */
+/** Streams of a channel: the input of the guest, and its two outputs. */
 export const Stream = { input: 0, output: 1, errors: 2 } as const;
 export type Stream = (typeof Stream)[keyof typeof Stream];
 
@@ -25,7 +25,7 @@ export interface SignedText {
   signature: string;
 }
 
-/** Bytes of a stream were taken: as many more may come. */
+/** Flow-control credit: these bytes of a stream were consumed, so as many more may be sent. */
 type TakenBytes = OfChannel & { type: "taken"; stream: Stream; bytes: number };
 type End = OfChannel & { type: "end"; stream: Stream };
 
@@ -35,7 +35,7 @@ export interface Login {
   /** The client's version text. */
   client: string;
   password?: string | undefined;
-  /** In base64, but for the algorithm. */
+  /** In base64, except the algorithm. */
   signed?: SignedText | undefined;
 }
 
@@ -56,7 +56,7 @@ export type FromOwner =
   | (OfChannel & { type: "ended"; end: CommandEnd })
   /** The reason, for the user; absent from an older host. */
   | (OfChannel & { type: "lost"; why?: string })
-  /** The session is, with a sentence for the person at it. */
+  /** The session has ended, with a sentence for the user. */
   | { type: "over"; sentence: string }
   | TakenBytes
   | End;

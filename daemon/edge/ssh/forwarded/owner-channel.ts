@@ -35,7 +35,7 @@ export class OwnerChannel {
     this.#errors = new Outlet((bytes) => send(frameOf(id, Stream.errors, bytes)));
   }
 
-  /** Resolves once it is over, whatever has ended it. */
+  /** Resolves once the channel is over, for any reason. */
   async serve(what: unknown, fields: Record<string, unknown>): Promise<void> {
     const { say } = this.#deps;
     const refused = await this.#begin(what, fields);
@@ -60,7 +60,7 @@ export class OwnerChannel {
     }
   }
 
-  /** False: that was more than its window, or for no stream of it. */
+  /** False: the bytes exceed the window, or the stream is not the input. */
   take(stream: number, bytes: Uint8Array): boolean {
     return stream === Stream.input && this.#input.push(bytes);
   }
@@ -131,7 +131,7 @@ export class OwnerChannel {
   }
 }
 
-/** A connection to a port, as a command without signals. */
+/** A connection to a port in the form of a command without signals. */
 function asCommand(port: GuestPort): LiveCommand {
   return {
     stdout: port.output,

@@ -31,7 +31,7 @@ const MAX_CHANNEL = 2 ** 32 - 1;
 export interface ForwardedDeps extends SessionDeps {
   log: Log;
   limits: { max_channels: number };
-  /** A place among the sessions of this host. Throws rate_limited. */
+  /** Occupies a slot among the sessions of this host. Throws rate_limited. */
   enter(orgId: OrgId): () => void;
 }
 

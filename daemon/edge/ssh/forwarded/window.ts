@@ -61,7 +61,7 @@ export class Inlet implements AsyncIterable<Uint8Array> {
     this.#taken = taken;
   }
 
-  /** False: that was more than there may be. */
+  /** False: the bytes exceed the window. */
   push(bytes: Uint8Array): boolean {
     if (this.#end) return true;
     this.#untaken += costOf(bytes);

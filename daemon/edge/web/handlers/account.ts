@@ -82,7 +82,7 @@ export function accountHandlers(deps: HandlerDeps): Handlers {
           ? await visit.call(keyRotate, { org_id: "self", key_id: field("key_id") }, once)
           : await visit.call(keyCreate, { org_id: "self", ...askedKey(visit) }, once);
       if (!answer.ok) return await after(visit, answer, null, page);
-      // A page that is loaded again does not show it again.
+      // A reloaded page does not show the key again.
       if (answer.replayed) return { to: "/account/keys" };
       const { key, name } = answer.body;
       return { page: await keys(visit, { url: deps.url(), key, name }) };

@@ -24,7 +24,7 @@ import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome
 
 /** More than any request has, and as much as a browser stores during a sign-in. */
 const MAX_REQUEST_CHARACTERS = 2800;
-/** With the place that the consent page has named. */
+/** Limit of a submitted request, which includes the place that the consent page names. */
 const MAX_NAMED_CHARACTERS = 4096;
 
 export interface ApplicationDeps extends HandlerDeps {

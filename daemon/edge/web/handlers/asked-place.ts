@@ -5,9 +5,9 @@ import type { Outcome } from "./handler.ts";
 export const AUTHORIZE = "/authorize";
 export const DEVICE = "/device";
 
-/** As base64 in a cookie they have 4,000; browsers keep no cookie above 4,096. */
+/** Limit of a place: as base64 in a cookie it has 4,000 characters; browsers store no cookie above 4,096. */
 const MAX_CHARACTERS = 3000;
-/** Any origin: a place is read as a browser will read it. */
+/** An arbitrary origin, by which places are parsed as browsers parse them. */
 const ORIGIN = "http://here.invalid";
 
 const HUB = Object.entries(ROUTES)

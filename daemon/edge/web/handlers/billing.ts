@@ -19,7 +19,7 @@ import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome
 
 const SHOWN = 50;
 const org_id = "self";
-/** A payment is confirmed within seconds. */
+/** Refresh interval while a payment is confirmed, which takes seconds. */
 const LOOK_AGAIN_SECONDS = 3;
 
 export function billingHandlers(deps: HandlerDeps): Handlers {
@@ -74,7 +74,7 @@ export function billingHandlers(deps: HandlerDeps): Handlers {
   };
 }
 
-/** Throws as the operation is refused. */
+/** The body of a successful answer. Throws the operation's problem. */
 function bodyOf<T>(answer: { ok: true; body: T } | { ok: false; problem: Problem }): T {
   if (answer.ok) return answer.body;
   throw new ServiceError(answer.problem.code, { detail: answer.problem.detail });

@@ -65,7 +65,7 @@ export function inside(deps: HandlerDeps, handler: Handler): Handler {
       const { problem, retry_after_seconds } = await refusalOf(deps, visit, error);
       return { page: await askProof(visit, problem), retry_after_seconds };
     }
-    // Whatever comes of the form, the browser must have the new secret.
+    // Whatever the outcome of the form, the browser must receive the new secret.
     const outcome = await handler(visit.proved(secret)).catch((error: unknown): Outcome => {
       const problem = toProblem(error, visit.request.request_id, deps.log);
       return { page: deadEnd(problem.title, problem), retry_after_seconds: retryAfterOf(error, problem) };
@@ -74,7 +74,7 @@ export function inside(deps: HandlerDeps, handler: Handler): Handler {
   };
 }
 
-/** The account as a page needs it. Throws as the operation is refused. */
+/** The account for a page. Throws the operation's problem. */
 export async function accountOf(visit: WebContext): Promise<AccountRecord> {
   const answer = await visit.call(accountGet);
   if (answer.ok) return answer.body;

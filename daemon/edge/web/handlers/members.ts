@@ -73,7 +73,7 @@ export function memberHandlers(deps: HandlerDeps): Handlers {
           const wanted = { org_id, role: field("role") as Role, ...(email ? { email } : {}) };
           const made = await visit.call(invitationCreate, wanted, field("once") || null);
           if (!made.ok) return await after(visit, made, null, page);
-          // A page that is loaded again does not show it again.
+          // A reloaded page does not show the link again.
           if (made.replayed) return { to: "/org/members" };
           const { url, email: to, is_mailed } = made.body;
           return { page: await members(visit, { url, mailedTo: is_mailed ? to : null }) };

@@ -33,7 +33,7 @@ export interface EndpointDeps {
   road: Pick<Pipeline, "identify" | "failuresWritten">;
   lookups: Lookups;
   url(): string;
-  /** How applications make themselves known; `perHour`: how many register from one address, 0 any number. */
+  /** Registration methods of applications; `perHour`: registrations per address, 0: unlimited. */
   clients: { registration: boolean; perHour: number; documents: boolean };
   log: Log;
 }
@@ -46,7 +46,7 @@ export interface Endpoints {
 
 interface Endpoint {
   method: "GET" | "POST";
-  /** Body and status of the answer; null: an empty one. Throws Refusal, ServiceError. */
+  /** Status and body of the response; null: an empty body. Throws Refusal, ServiceError. */
   run(request: PageRequest): Promise<{ status?: number; body: object | null }>;
 }
 

@@ -33,7 +33,7 @@ export function serverMetadata(
   };
 }
 
-/** `asked` is the origin that a client requested: it accepts the resource of no other. */
+/** `asked` is the origin that a client requested: the client accepts no other origin's resource. */
 export function resourceMetadata(url: string, asked: string = url) {
   return {
     resource: `${asked}/mcp`,

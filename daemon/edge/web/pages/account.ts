@@ -17,7 +17,7 @@ export interface FormReport {
   problem?: Problem | null;
   /** The result of the form, in a sentence. */
   done?: string | null;
-  /** The fields of a form that was refused: the page has them again. */
+  /** The fields of a rejected form, which the page shows again. */
   typed?: ReadonlyMap<string, string>;
 }
 
@@ -33,7 +33,7 @@ const whoOf = ({ name, org_id, organizations, role }: AccountRecord): SignedInUs
 interface ShownProfile {
   /** Whether the service sends e-mails. */
   hasMail: boolean;
-  /** Null: it is not for this person to see. */
+  /** Null: this user may not see it. */
   usage: UsageReport | null;
 }
 
@@ -68,7 +68,7 @@ ${usage ? inShort(usage) : ""}${address}${change}<h2>Your data</h2><p><a href="/
   };
 }
 
-/** A key that was just made: shown now, and never again. */
+/** A newly created key, which is shown only once. */
 export interface NewKey {
   url: string;
   key: string;
@@ -93,10 +93,10 @@ export const MAY: readonly (readonly [string, string])[] = [
 
 interface ShownKeys {
   keys: readonly KeyRecord[];
-  /** Of the members, by their ids. */
+  /** The members' names by their IDs. */
   names: ReadonlyMap<string, string>;
   made: NewKey | null;
-  /** Names the next form, so that it is taken once. */
+  /** ID of the next form, so that it is accepted once. */
   once: string;
 }
 

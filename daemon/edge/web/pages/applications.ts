@@ -41,7 +41,7 @@ const SAID: Record<Scope, string> = {
   "org:admin": "administer the organization",
 };
 
-/** A person should notice these first. */
+/** Scopes that the user should notice first. */
 const STRONG: readonly Scope[] = ["exec", "ports:write", "terminal", "keys:write", "org:admin"];
 
 export interface Consent {

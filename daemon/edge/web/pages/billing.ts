@@ -48,9 +48,9 @@ export interface Success {
   checkout_id: string;
   is_paid: boolean;
   plan: string;
-  /** Of the key that it has given. */
+  /** Prefix of the key that was issued for this payment. */
   key_prefix: string | null;
-  /** The key, which was just made. */
+  /** The key, if it was just created. */
   made: NewKey | null;
 }
 
@@ -76,7 +76,7 @@ export function billingPage(
   { problem = null }: FormReport = {},
 ): Page {
   const { granted, used, remaining, items, next_cursor } = credits;
-  // The rows below have the operator's grants alone.
+  // The rows below contain the operator's grants only.
   const byRows = items.reduce((sum, { kind, amount }) => (kind === "spend" ? sum : sum + amount), 0);
   const planned = granted === null || next_cursor !== null ? 0 : granted - byRows;
   const ofPlan = planned > 0 ? html` <span class="muted">including ${shown(planned)} from the plan</span>` : "";

@@ -22,13 +22,13 @@ export interface NewLink {
 
 interface ShownMembers {
   members: readonly MemberRecord[];
-  /** Null: they are not for this person to see. */
+  /** Null: this user may not see the invitations. */
   invitations: readonly InvitationRecord[] | null;
-  /** The newest, and whether there are more. Null: they are not for this person to see. */
+  /** The newest applications, and the cursor of more. Null: this user may not see them. */
   applications: { items: readonly ApplicationRecord[]; next_cursor: string | null } | null;
-  /** Of an invitation that was just made: shown now, and never again. */
+  /** Link of an invitation just created, which is shown only once. */
   link: NewLink | null;
-  /** Names the next form, so that it is taken once. */
+  /** ID of the next form, so that it is accepted once. */
   once: string;
 }
 

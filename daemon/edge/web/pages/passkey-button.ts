@@ -3,12 +3,12 @@ import { html, type Markup } from "../../../core/markup.ts";
 import type { SignInOption } from "../sign-in-options.ts";
 
 interface PasskeyButton {
-  /** Whether one is made, or used. */
+  /** Whether the button creates or uses a passkey. */
   does: "make" | "use";
   label: string;
   /** The form's field for the browser's response. */
   as?: string;
-  /** The page at the service's name, if it differs from the requested one. */
+  /** The page under the service's own name, if that differs from the requested name. */
   path?: string;
   isMain?: boolean;
 }

@@ -18,10 +18,10 @@ export interface TransportOptions {
   wanted: "auto" | "kernel" | "vhost-user";
   /** The vhost-device-vsock to run. */
   program: string;
-  /** Throws while other daemons have all its ports. */
+  /** Throws while other daemons use all its ports. */
   openKernel?: typeof makeKernelTransport;
   device?: string;
-  /** Whether this process may listen on ports that are root's. */
+  /** Whether this process may listen on privileged ports. */
   mayListen?: () => boolean;
 }
 
@@ -66,7 +66,7 @@ export class Transports {
     return this.#kind === "kernel" || this.#kernel.size > 0;
   }
 
-  /** The kernel's ports on which we listen. */
+  /** The kernel's vsock ports on which this process listens. */
   get ports(): number[] {
     return [...this.#kernel.values()].map(({ port }) => port);
   }

@@ -35,7 +35,7 @@ export function firstFreeCid(cids: Iterable<number>, device: CidDevice): number 
   try {
     for (const cid of cids) {
       if (!device.take(descriptor, cid)) continue;
-      // Closing gives it back too, but takes the kernel some milliseconds, and the guest's QEMU may come sooner.
+      // A close also releases the CID, but takes the kernel some milliseconds, and the guest's QEMU may claim the CID sooner.
       for (let tries = 0; !device.take(descriptor, randomInt(ASIDE.from, ASIDE.to)) && tries < ASIDE_TRIES; tries++);
       return cid;
     }

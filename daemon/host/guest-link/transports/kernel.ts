@@ -59,7 +59,7 @@ export function makeKernelTransport(firstPort: number): VsockTransport & { port:
   };
 }
 
-/** Another daemon of this host may have the first: its guests are not ours, and the agent tries all. */
+/** Another daemon of this host may use the first port: its guests are not this daemon's, and an agent tries all ports. */
 function listenFirstFree(firstPort: number): { fd: number; port: number } {
   for (let port = firstPort; port < firstPort + HOST_PORTS; port++) {
     const fd = listenVsock(port);

@@ -22,7 +22,7 @@ const NLMSG_HEADER_BYTES = 16;
 const REQUEST_BYTES = 24;
 const TCP_LISTEN = 10;
 
-/** In struct vsock_diag_msg, after the header. */
+/** Offsets in struct vsock_diag_msg, after the header. */
 const AT_SOURCE_CID = 4;
 const AT_SOURCE_PORT = 8;
 const MESSAGE_BYTES = 32;
@@ -43,7 +43,7 @@ const { symbols: libc } = dlopen("libc.so.6", {
 /** Why this kernel cannot report them; cached, since it looks for a module on each query. */
 let cannotTell: string | null = null;
 
-/** The ports that guests of the kernel's vsock reach and that are no roomd's, in order; or why that is unknown. */
+/** The ports that guests reach over the kernel's vsock and that belong to no roomd, in order; or the reason that they are unknown. */
 export type ForeignListeners = { ports: number[] } | { unknown: string };
 
 /** `own` are the ports that this process listens on. */
@@ -88,7 +88,7 @@ function askKernel(): Listener[] {
   }
 }
 
-/** struct nlmsghdr and struct vsock_diag_req: all sockets that listen. */
+/** struct nlmsghdr and struct vsock_diag_req: a request for all listening sockets. */
 function diagRequest(): Buffer {
   const request = Buffer.alloc(NLMSG_HEADER_BYTES + REQUEST_BYTES);
   request.writeUInt32LE(request.byteLength, 0);

@@ -26,7 +26,7 @@ export interface VsockEndpoint {
   process: KnownProcess | null;
   /** Quirks of the device. */
   has: HasQuirk;
-  /** Stops listening and ends the process. Again is nothing. */
+  /** Stops listening and ends the process. Idempotent. */
   close(): Promise<void>;
 }
 
@@ -34,9 +34,9 @@ export interface VsockTransport {
   kind: VsockDevice["kind"];
   /** Device file that QEMU gets as an open descriptor; null if it connects to a socket. */
   device_file: string | null;
-  /** The first of these CIDs that no virtual machine of the host has; null when there is none. */
+  /** The first of these CIDs that no virtual machine of the host uses; null if all are in use. */
   firstFree(cids: Iterable<number>): number | null;
-  /** Makes the guest's device and listens; `onLink` is called for every connection that the guest makes. */
+  /** Creates the guest's device and listens; `onLink` is called for every connection that the guest makes. */
   open(address: GuestAddress, onLink: (link: GuestLink) => void): Promise<VsockEndpoint>;
   /** Listens again for a guest whose device, and `process` of it, an earlier daemon started. */
   adopt(address: GuestAddress, process: KnownProcess | null, onLink: (link: GuestLink) => void): Promise<VsockEndpoint>;

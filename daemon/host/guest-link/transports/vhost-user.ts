@@ -16,7 +16,7 @@ export function makeVhostUserTransport(program: string, version: string | null, 
   return {
     kind: "vhost-user",
     device_file: null,
-    // Each device has all of them to itself.
+    // Each device has its own CID space.
     firstFree: ([first = null]) => first,
     open: async (address, onLink) => {
       for (const stale of [address.guest_socket, address.device_socket]) rmSync(stale, { force: true });
@@ -39,7 +39,7 @@ export function makeVhostUserTransport(program: string, version: string | null, 
       }
       return endpoint;
     },
-    // The device may be an older one than the program is by now.
+    // The device may be of an older version than the installed program.
     adopt: async (address, process, onLink) => {
       const has = quirksOf(null);
       return endpointOf(address, process, has, listen(address, port, has, onLink));
@@ -93,7 +93,7 @@ function endpointOf(
   };
 }
 
-/** Takes the connections that the guest makes to the port, which arrive at a socket of that name. */
+/** Accepts the guest's connections to the port, which arrive at a socket named after the port. */
 function listen(address: GuestAddress, port: number, has: HasQuirk, onLink: (link: GuestLink) => void): () => void {
   const path = `${address.guest_socket}_${port}`;
   rmSync(path, { force: true });
