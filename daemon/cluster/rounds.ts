@@ -438,7 +438,7 @@ export class Rounds {
         return rows.length > 0;
       }, ROUND_MS);
     } catch {
-      // The caller is told that the outcome is unknown; if it turns out to be committed, that is recorded.
+      // The caller gets the outcome "unknown"; if it turns out to be committed, that is recorded.
       this.#unknown.add(change_id);
       return false;
     }

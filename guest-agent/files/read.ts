@@ -12,7 +12,7 @@ import { FileError } from "./file-error.ts";
 import { parsePath } from "./path.ts";
 
 const PART_BYTES = 256 * 1024;
-/** Bytes read at once from a larger file: each read is a task of the thread pool. */
+/** Bytes of one read from a larger file: each read is a task of the thread pool. */
 const SENT_BYTES = 512 * 1024;
 /** A file with size 0 that has more content than this is refused. */
 const MAX_MADE_UP_BYTES = 4 * 1024 * 1024;

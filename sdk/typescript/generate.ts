@@ -25,7 +25,7 @@ export async function generate(): Promise<Record<string, string>> {
     "schemas.ts": HEAD + astToString(tree),
     "operations.ts": `${HEAD}import type * as s from "./schemas.ts";
 
-/** What each operation takes, wherever it takes it, and what it answers; of a stream, each event. */
+/** Input of each operation, from path, query and body, and its output; for a stream, each event. */
 export interface Operations {
 ${types.join("\n")}
 }
@@ -33,9 +33,9 @@ ${types.join("\n")}
 export interface OperationRow {
   method: string;
   path: string;
-  /** What goes into the query. */
+  /** Names of query parameters. */
   query?: readonly string[];
-  /** What all else goes into: an object, or the file itself. */
+  /** Form of the body, which takes all other fields: an object, or the file itself. */
   body?: "json" | "bytes";
   answer: "json" | "events" | "bytes" | "text" | "socket";
 }

@@ -8,7 +8,7 @@ interface ErrorKind {
   retryable?: true;
   /** Delay before a retry, if the refusing code gives no better one: the header Retry-After. */
   retryAfterSeconds?: number;
-  /** What to do next, if it is the same for every occurrence. */
+  /** The next step, if it is the same for every occurrence. */
   hint?: string;
 }
 

@@ -16,7 +16,7 @@ import { partsHere, type Reader } from "./here.ts";
 import type { Lines, Read, ReadResult } from "./read.ts";
 import type { ReadOrder, ReadPart } from "./serve.ts";
 
-/** Time for a thread that takes the reads of one that has ended. */
+/** Time for a thread that takes over the reads of an ended thread. */
 const REPLACED_MS = 5_000;
 const STALL_MS = 5_000;
 

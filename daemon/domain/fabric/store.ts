@@ -166,7 +166,7 @@ export function getSpread(queries: Queries, roomUid: RoomUid) {
   return queries.select().from(messageSpreads).where(eq(messageSpreads.room_uid, roomUid)).get();
 }
 
-/** Bounded by one row per room with a spread in progress, each with at most MAX_ROOM_AGENTS agents. */
+/** Bounded by MAX_ROOM_AGENTS agents in each: one row per room with a spread in progress. */
 export function listSpreads(queries: Queries): RoomUid[] {
   const rows = queries.select({ room_uid: messageSpreads.room_uid }).from(messageSpreads).all();
   return rows.map(({ room_uid }) => room_uid);

@@ -225,7 +225,7 @@ export function endedKeysAfter(queries: Queries, { ends_at, key_id }: KeyEnd, be
   return endedAfter(queries)([before, ends_at, key_id, most]);
 }
 
-/** Removes the given keys, except those that are still needed. Within a transaction. */
+/** Removes the given keys, except keys still in use. Within a transaction. */
 export function removeEndedKeys(queries: Queries, ids: readonly KeyRow["key_id"][], before: string): void {
   callers.forget(queries);
   const isOne = "key_id IN (SELECT value FROM json_each(?2))";

@@ -34,7 +34,7 @@ interface ToolDraft {
   title: string;
   /** For a model without any knowledge of the product: its purpose and its preconditions. */
   about: string;
-  /** What to call after it. */
+  /** The call to make after it. */
   next: string;
   example: Record<string, unknown>;
   /** Arguments of the operation that the tool lacks. */

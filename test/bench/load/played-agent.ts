@@ -1,6 +1,6 @@
 /**
  * Simulated guest agent: it speaks the real protocol over the socket of the guest's vsock port, and reconnects when the daemon has exited.
- * `true`, and any other command that it is told to run, exits immediately; a followed execution has endless output, and if it is named
+ * `true`, and any other requested command, exits immediately; a followed execution has endless output, and if it is named
  * "flood", as many of the smallest frames as the daemon accepts.
  */
 import { randomBytes } from "node:crypto";

@@ -1,7 +1,7 @@
 // Made by generate.ts from the OpenAPI document: change that instead.
 import type * as s from "./schemas.ts";
 
-/** What each operation takes, wherever it takes it, and what it answers; of a stream, each event. */
+/** Input of each operation, from path, query and body, and its output; for a stream, each event. */
 export interface Operations {
   /** Whether the service is ready. */
   health: { input: s.HealthInput; answer: s.HealthAnswer };
@@ -360,9 +360,9 @@ export interface Operations {
 export interface OperationRow {
   method: string;
   path: string;
-  /** What goes into the query. */
+  /** Names of query parameters. */
   query?: readonly string[];
-  /** What all else goes into: an object, or the file itself. */
+  /** Form of the body, which takes all other fields: an object, or the file itself. */
   body?: "json" | "bytes";
   answer: "json" | "events" | "bytes" | "text" | "socket";
 }

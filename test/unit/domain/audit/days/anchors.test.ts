@@ -14,7 +14,7 @@ import { AUDIT_BEGAN_MS, entry } from "../audit-fixture.ts";
 import { DAY_MS, Days } from "./days-fixture.ts";
 
 /** Insert-only, in memory. */
-class Kept implements AnchorStore {
+class StoredAnchors implements AnchorStore {
   readonly #anchors: Anchor[] = [];
 
   async add(anchors: readonly Anchor[]): Promise<void> {
@@ -44,7 +44,7 @@ test.each([
   ["damaged", (file: string) => [chmodSync(file, 0o600), truncateSync(file, 8192)]],
 ])("a host chain with a day that is %s is anchored again once the loss is recorded", async (_, damage) => {
   await using days = new Days();
-  const store = new Kept();
+  const store = new StoredAnchors();
   const anchored = async () => (await store.last()).find(({ org_id }) => org_id === null)?.seq;
   /** As a daemon does from its start to its end. */
   const run = async () => {
@@ -73,7 +73,7 @@ test.each([
 
 test("records of lost anchors from before the lost day count", async () => {
   await using days = new Days();
-  const store = new Kept();
+  const store = new StoredAnchors();
   for (const day of [0, 1]) await days.add(day);
   const seq = 5;
   const at = new Date(AUDIT_BEGAN_MS + 1.9 * DAY_MS).toISOString();
