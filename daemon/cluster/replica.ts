@@ -5,7 +5,7 @@
  *   any other      all rows table by table, as for a host that joins, or has a copy of changes that the directory lost (whole.ts)
  */
 import { ServiceError } from "../core/service-error.ts";
-import type { Queries } from "../db/client.ts";
+import { preparedBy, type Queries, rawStatement } from "../db/client.ts";
 import type { SharedRow } from "../db/shared-rows.ts";
 import type { Run } from "./connections.ts";
 import { mirror } from "./table.ts";
@@ -61,18 +61,28 @@ const NOTHING: Point = { seq: 0, change_id: "" };
 export const isNothing = ({ seq }: Point) => seq === 0;
 export const isSame = (a: Point, b: Point) => a.seq === b.seq && a.change_id === b.change_id;
 
+/** Of each round and each poll of the directory. */
+const prepare = preparedBy((queries: Queries) => ({
+  read: queries.select().from(mirror).prepare(),
+  set: rawStatement(
+    queries,
+    `INSERT INTO mirror (only_one, seq, change_id) VALUES (1, ?1, ?2)
+     ON CONFLICT (only_one) DO UPDATE SET seq = excluded.seq, change_id = excluded.change_id`,
+  ),
+}));
+
 export function pointOf(queries: Queries): Point {
-  return queries.select({ seq: mirror.seq, change_id: mirror.change_id }).from(mirror).get() ?? NOTHING;
+  const { seq, change_id } = prepare(queries).read.get() ?? NOTHING;
+  return { seq, change_id };
 }
 
 export function setPoint(queries: Queries, { seq, change_id }: Point): void {
-  const row = { only_one: 1, seq, change_id };
-  queries.insert(mirror).values(row).onConflictDoUpdate({ target: mirror.only_one, set: row }).run();
+  prepare(queries).set([seq, change_id]);
 }
 
 /** Whether the directory lacks rows of the copy that this host could not insert again. */
 export function isOwed(queries: Queries): boolean {
-  return queries.select({ is_owed: mirror.is_owed }).from(mirror).get()?.is_owed ?? false;
+  return prepare(queries).read.get()?.is_owed ?? false;
 }
 
 /** Within a commit. */

@@ -3,7 +3,7 @@
  * without them.
  */
 import { and, asc, count, eq, sql } from "drizzle-orm";
-import type { Queries } from "../db/client.ts";
+import { preparedBy, type Queries, rawValues } from "../db/client.ts";
 import type { SharedRow, UnfitRow } from "../db/shared-rows.ts";
 import { unfitRows } from "./table.ts";
 
@@ -25,7 +25,8 @@ export function someUnfit(queries: Queries, most: number): (Name & { reason: str
   return queries.select({ tbl, key, reason }).from(unfitRows).limit(most).all();
 }
 
-const isAny = (queries: Queries) => queries.select({ tbl: unfitRows.tbl }).from(unfitRows).limit(1).get() !== undefined;
+const prepareAny = preparedBy((queries: Queries) => rawValues(queries, "SELECT 1 FROM unfit_rows LIMIT 1"));
+const isAny = (queries: Queries) => prepareAny(queries)([]).length > 0;
 
 export function isUnfit(queries: Queries, rows: readonly Name[]): boolean {
   return isAny(queries) && rows.some((row) => queries.select().from(unfitRows).where(isRow(row)).get() !== undefined);

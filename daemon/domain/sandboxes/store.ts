@@ -255,19 +255,29 @@ export const NO_SANDBOXES = { sandboxes: 0, memory_mib: 0, disk_gib: 0, hibernat
  * count as running.
  */
 export function orgSandboxes(queries: Queries, orgId: OrgId): typeof NO_SANDBOXES {
-  return heldSandboxes(queries, eq(sandboxes.org_id, orgId)).get(orgId) ?? NO_SANDBOXES;
+  return heldBy(prepareHeld(queries).inOrg.all({ org_id: orgId })).get(orgId) ?? NO_SANDBOXES;
 }
 
 /** The same of one room. */
 export function heldInRoom(queries: Queries, roomUid: SandboxRow["room_uid"]): typeof NO_SANDBOXES {
-  const [held = NO_SANDBOXES] = heldSandboxes(queries, eq(sandboxes.room_uid, roomUid)).values();
+  const [held = NO_SANDBOXES] = heldBy(prepareHeld(queries).inRoom.all({ room_uid: roomUid })).values();
   return held;
 }
 
-/** Quota use of all organizations that have sandboxes. */
-export const sandboxesByOrg = (queries: Queries): Map<OrgId, typeof NO_SANDBOXES> => heldSandboxes(queries, undefined);
+/** The same of all organizations that have sandboxes. */
+export const sandboxesByOrg = (queries: Queries): Map<OrgId, typeof NO_SANDBOXES> =>
+  heldBy(prepareHeld(queries).all.all());
 
-function heldSandboxes(queries: Queries, which: SQL | undefined): Map<OrgId, typeof NO_SANDBOXES> {
+const prepareHeld = preparedBy((queries: Queries) => ({
+  all: heldSandboxes(queries, undefined).prepare(),
+  inOrg: heldSandboxes(queries, eq(sandboxes.org_id, sql.placeholder("org_id"))).prepare(),
+  inRoom: heldSandboxes(queries, eq(sandboxes.room_uid, sql.placeholder("room_uid"))).prepare(),
+}));
+
+const heldBy = (held: readonly ({ org_id: OrgId } & typeof NO_SANDBOXES)[]) =>
+  new Map(held.map(({ org_id, ...of }) => [org_id, of]));
+
+function heldSandboxes(queries: Queries, which: SQL | undefined) {
   const byRoom = queries
     .select({
       org_id: sandboxes.org_id,
@@ -280,7 +290,7 @@ function heldSandboxes(queries: Queries, which: SQL | undefined): Map<OrgId, typ
     .where(and(which, isLive))
     .groupBy(sandboxes.org_id, sandboxes.room_uid)
     .as("by_room");
-  const held = queries
+  return queries
     .select({
       org_id: byRoom.org_id,
       sandboxes: sql<number>`sum(iif(${byRoom.hibernates}, 0, ${byRoom.held}))`,
@@ -289,9 +299,7 @@ function heldSandboxes(queries: Queries, which: SQL | undefined): Map<OrgId, typ
       hibernated_rooms: sql<number>`sum(${byRoom.hibernates})`,
     })
     .from(byRoom)
-    .groupBy(byRoom.org_id)
-    .all();
-  return new Map(held.map(({ org_id, ...of }) => [org_id, of]));
+    .groupBy(byRoom.org_id);
 }
 
 /** Additional quota use once this sandbox runs; `isNew`: its row was inserted within this transaction. */

@@ -1,9 +1,10 @@
 /**
- * The disk of a simulated host: a directory in memory with its database. The log of the database only grows, so the durable part of it is
+ * The disk of a simulated host: a directory in memory, and its database. The log of the database only grows, so the durable part of it is
  * a prefix, and a shorter one after each earlier flush.
  */
-import { copyFileSync, cpSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import type { Pool, Pooled } from "./sqlite.ts";
 
 /** Durable length of the log at a moment. */
 interface Flushed {
@@ -13,33 +14,25 @@ interface Flushed {
 
 export class Disk {
   readonly directory: string;
+  readonly #pool: Pool;
+  readonly #database: Pooled;
   /** Durable lengths, the newest last. */
-  readonly flushed: Flushed[];
+  flushed: Flushed[] = [{ at: 0, bytes: 0 }];
 
-  private constructor(directory: string, flushed: Flushed[]) {
+  /** With an empty database. */
+  constructor(directory: string, pool: Pool) {
     this.directory = directory;
-    this.flushed = flushed;
-  }
-
-  /** With an empty database of the current schema. */
-  static make(directory: string, schema: string): Disk {
-    mkdirSync(directory, { recursive: true });
-    const disk = new Disk(directory, [{ at: 0, bytes: 0 }]);
-    copyFileSync(schema, disk.database);
-    mkdirSync(join(disk.data, "rooms"), { recursive: true });
-    return disk;
+    this.#pool = pool;
+    this.#database = pool.take();
+    mkdirSync(join(this.data, "rooms"), { recursive: true });
   }
 
   get database(): string {
-    return join(this.directory, "roomd.db");
-  }
-
-  get #log(): string {
-    return `${this.database}-wal`;
+    return this.#database.file;
   }
 
   get logBytes(): number {
-    return statSync(this.#log, { throwIfNoEntry: false })?.size ?? 0;
+    return statSync(this.#database.log, { throwIfNoEntry: false })?.size ?? 0;
   }
 
   /** All that the log had when it was `bytes` long is durable. */
@@ -61,21 +54,22 @@ export class Disk {
     return join(this.data, "cluster");
   }
 
-  /** The same with a database as it was when the log was `bytes` long. This one has no files of rooms any more, unless they are copied. */
-  copy(directory: string, bytes: number, copiesFiles = false): Disk {
-    mkdirSync(directory, { recursive: true });
-    const copied = new Disk(
-      directory,
-      this.flushed.filter((flushed) => flushed.bytes <= bytes),
-    );
-    if (copiesFiles) cpSync(this.data, copied.data, { recursive: true });
-    else renameSync(this.data, copied.data);
-    copyFileSync(this.database, copied.database);
-    if (bytes > 0) writeFileSync(`${copied.database}-wal`, readFileSync(this.#log).subarray(0, bytes));
-    return copied;
+  /** Its daemon has ended; the database is as it was when the log was `bytes` long. */
+  cut(bytes: number): void {
+    this.#database.cut(bytes);
+    this.flushed = this.flushed.filter((flushed) => flushed.bytes <= bytes);
+  }
+
+  /** Becomes the same as another one. */
+  copy(other: Disk): void {
+    this.#database.copy(other.#database, other.logBytes);
+    this.flushed = [...other.flushed];
+    rmSync(this.data, { recursive: true });
+    cpSync(other.data, this.data, { recursive: true });
   }
 
   remove(): void {
+    this.#pool.give(this.#database);
     rmSync(this.directory, { recursive: true, force: true });
   }
 }

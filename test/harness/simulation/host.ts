@@ -13,6 +13,7 @@ import { Disk } from "./disk.ts";
 import type { Network } from "./network.ts";
 import type { PostgresModel } from "./postgres.ts";
 import { openingOf } from "./session.ts";
+import type { Pool } from "./sqlite.ts";
 import { Process, type World } from "./world.ts";
 
 /** Time after which a silent host is not waited for. */
@@ -28,7 +29,7 @@ export interface Surroundings {
   server: PostgresModel;
   /** Of all disks. */
   directory: string;
-  schema: string;
+  pool: Pool;
   hostOf(hostId: string): SimulatedHost | undefined;
   accepted(asked: Asked, done: Done, host: SimulatedHost): void;
   violate(what: string): void;
@@ -39,7 +40,7 @@ export class SimulatedHost {
   readonly name: string;
   readonly member: Member;
   readonly #around: Surroundings;
-  disk: Disk;
+  readonly disk: Disk;
   process: Process | null = null;
   daemon: Daemon | null = null;
   aheadMs = 0;
@@ -53,18 +54,13 @@ export class SimulatedHost {
   /** Of rooms that its database has again. */
   #lacksDrives = false;
   #lives = 0;
-  #disks = 0;
 
   constructor(around: Surroundings, name: string, member: Member) {
     this.#around = around;
     this.name = name;
     this.member = member;
-    this.disk = Disk.make(this.#place(), around.schema);
+    this.disk = new Disk(join(around.directory, name), around.pool);
     writeMembership(this.disk.cluster, member);
-  }
-
-  #place(): string {
-    return join(this.#around.directory, `${this.name}-${this.#disks++}`);
   }
 
   get isRunning(): boolean {
@@ -114,11 +110,9 @@ export class SimulatedHost {
   }
 
   #become(bytes: number): void {
-    const before = this.disk;
-    this.disk = before.copy(this.#place(), bytes);
     this.daemon?.closeFile();
     this.daemon = null;
-    before.remove();
+    this.disk.cut(bytes);
   }
 
   /** Its disk is as it was at a moment or before, which is returned: as from a snapshot of its volume. It does not run. */
@@ -136,10 +130,8 @@ export class SimulatedHost {
 
   /** Has a copy of another host's disk as it is now, and runs. */
   becomeCopyOf(other: SimulatedHost): void {
-    const before = this.disk;
     this.isCopy = true;
-    this.disk = other.disk.copy(this.#place(), other.disk.logBytes, true);
-    before.remove();
+    this.disk.copy(other.disk);
     this.start();
   }
 

@@ -9,6 +9,7 @@ import { parseArgs } from "node:util";
 import { installRuntime } from "./runtime.ts";
 
 installRuntime();
+const { Pool } = await import("./sqlite.ts");
 const { simulate } = await import("./simulation.ts");
 const { openConnection } = await import("../../../daemon/db/client.ts");
 const { migrate } = await import("../../../daemon/db/migrate.ts");
@@ -32,6 +33,7 @@ const schema = join(directory, "schema.db");
 const connection = openConnection(schema);
 migrate(connection);
 connection.close();
+const pool = new Pool(directory, schema);
 
 let failure: string | null = null;
 process.on("unhandledRejection", (error) => {
@@ -43,7 +45,7 @@ const total = { seeds: 0, failed: 0, events: 0, acknowledged: 0, refused: 0 };
 const hashes: Record<string, string> = {};
 for (let seed = first; seed < first + count && !isOver(); seed++) {
   const outcome = simulate({
-    ...{ seed, directory, schema, isSteady: values.steady === true },
+    ...{ seed, directory, pool, isSteady: values.steady === true },
     ...(values.trace && { trace: (line: string) => console.log(line) }),
     ...(values.statements && {
       statements: (hosts: readonly string[], recorded: unknown) =>

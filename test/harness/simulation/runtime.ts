@@ -3,7 +3,6 @@
  * modules are loaded: some keep references of their own. Without a simulation the runtime's remain.
  */
 
-import { Database } from "bun:sqlite";
 import { readFileSync } from "node:fs";
 import { plugin } from "bun";
 import { currentWorld, type World } from "./world.ts";
@@ -66,6 +65,7 @@ function simulated(path: string, text: string): string {
     // Each simulated process has its own.
     return text.replace(SCHEDULER, "globalThis.ofProcess(() => new LoopTime($1))");
   }
+  if (path.endsWith("/daemon/db/client.ts")) return text.replace('from "bun:sqlite"', `from "${HERE}/sqlite.ts"`);
   if (path.endsWith("/shared/ids.ts"))
     return text.replace("= monotonicUlids()", "= globalThis.ofProcess(monotonicUlids)");
   if (path.endsWith("/rooms/checkpoints/nouns.ts"))
@@ -101,21 +101,7 @@ function ofProcess<T extends object>(make: () => T): T {
   });
 }
 
-/** The query builder prepares most statements each time: here the text alone decides. */
-function rememberStatements(): void {
-  const prepare = Database.prototype.prepare;
-  const known = new WeakMap<Database, Map<string, unknown>>();
-  Database.prototype.prepare = function (this: Database, sql: string, ...given: []) {
-    const statements = known.get(this) ?? new Map<string, unknown>();
-    known.set(this, statements);
-    const statement = statements.get(sql) ?? prepare.call(this, sql, ...given);
-    statements.set(sql, statement);
-    return statement;
-  } as typeof prepare;
-}
-
 export function installRuntime(): void {
-  rememberStatements();
   replace(globalThis, "setTimeout", later);
   replace(globalThis, "setInterval", again);
   replace(

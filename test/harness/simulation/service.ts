@@ -6,6 +6,7 @@ import { SimulatedHost } from "./host.ts";
 import { Ledger } from "./ledger.ts";
 import { Network } from "./network.ts";
 import { PostgresModel } from "./postgres.ts";
+import type { Pool } from "./sqlite.ts";
 import type { State } from "./state.ts";
 import type { World } from "./world.ts";
 
@@ -37,17 +38,17 @@ export class Service {
   readonly ledger: Ledger;
   readonly violations: string[] = [];
   readonly directory: string;
-  readonly schema: string;
+  readonly pool: Pool;
   /** The directory and hosts have forgotten nothing: use is counted, calls and names are known. */
   isWhole = true;
   /** When PostgreSQL was away, or another, for the last time. */
   #disturbedAt = 0;
   #before: State;
 
-  constructor(world: World, directory: string, schema: string, hosts: readonly string[]) {
+  constructor(world: World, directory: string, pool: Pool, hosts: readonly string[]) {
     this.world = world;
     this.directory = directory;
-    this.schema = schema;
+    this.pool = pool;
     this.network = new Network(world);
     this.server = new PostgresModel(world, firstState(hosts, world.wallMs));
     this.#before = this.server.state;

@@ -5,6 +5,7 @@ import { Faults } from "./faults.ts";
 import type { Recorded } from "./postgres.ts";
 import { atRest } from "./rest.ts";
 import { Service } from "./service.ts";
+import type { Pool } from "./sqlite.ts";
 import { World } from "./world.ts";
 
 /** Duration of calls and faults; leases are over after 20 s, so some simulations take longer than that. */
@@ -31,7 +32,7 @@ export interface Outcome {
 export interface Options {
   seed: number;
   directory: string;
-  schema: string;
+  pool: Pool;
   /** PostgreSQL has no faults. */
   isSteady: boolean;
   /** Called with each line of the trace. */
@@ -40,10 +41,10 @@ export interface Options {
   statements?: (hosts: readonly string[], recorded: readonly Recorded[]) => void;
 }
 
-export function simulate({ seed, directory, schema, isSteady, trace, statements }: Options): Outcome {
+export function simulate({ seed, directory, pool, isSteady, trace, statements }: Options): Outcome {
   const world = new World(seed, directory, trace !== undefined);
   const hosts = ["host-1", "host-2", "host-3"].slice(0, world.chance.whole(2, 3));
-  const service = new Service(world, directory, schema, hosts);
+  const service = new Service(world, directory, pool, hosts);
   const activeMs = world.chance.next() < LONG_SHARE ? ACTIVE_MS.long : ACTIVE_MS.short;
   const clients = new Clients(service);
   const faults = new Faults(service, isSteady);

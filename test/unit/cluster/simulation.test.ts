@@ -47,7 +47,7 @@ describe("simulations of several hosts", () => {
   test(
     "hold all invariants, for every seed",
     async () => {
-      const count = shortOrLong("seeds of simulated hosts", 150, 10_000);
+      const count = shortOrLong("seeds of simulated hosts", 500, 10_000);
       const { lines, total } = await simulations(1, count, "--seconds", SECONDS);
       console.log(`simulated hosts: ${total.seeds} seeds, ${total.acknowledged} calls that were answered`);
       const failed = lines
