@@ -6,7 +6,7 @@
 import type { Queries } from "../db/client.ts";
 import type { SharedRow, SharedRows } from "../db/shared-rows.ts";
 import type { LocalDatabase } from "../db/transact.ts";
-import { isOwed, type NumberedRow, type Point, pointOf, setOwed, setPoint } from "./replica.ts";
+import { isOwed, isSame, type NumberedRow, type Point, pointOf, seenOf, setOwed, setPoint, setSeen } from "./replica.ts";
 import { noteRemoved } from "./tombstones.ts";
 import { forgetUnfit, noteUnfit, unfitAfter } from "./unfit.ts";
 
@@ -30,6 +30,16 @@ export class Copy {
 
   get point(): Point {
     return pointOf(this.queries);
+  }
+
+  get seen(): Point | null {
+    return seenOf(this.queries);
+  }
+
+  /** Rows follow as of this change. */
+  async see(seen: Point): Promise<void> {
+    const known = this.seen ?? this.point;
+    if (!isSame(known, seen)) await this.#commit((queries) => setSeen(queries, seen));
   }
 
   /** Whether it has no rows. */
@@ -90,9 +100,9 @@ export class Copy {
     if (is_owed !== this.isOwed) await this.#commit((queries) => setOwed(queries, is_owed));
   }
 
-  /** Sets the copy's point to `to`. Returns false if another process has moved the point. */
-  reach(from: Point, to: Point): Promise<boolean> {
-    return this.bring(from, [], to);
+  /** Moves the point, with rows as of a later change. Returns false if another process has moved it. */
+  reach(from: Point, to: Point, seen: Point): Promise<boolean> {
+    return this.bring(from, [], to, (queries) => setSeen(queries, seen));
   }
 
   /** Removes rows that the directory lacks. Returns the keys of rows that remain because other rows refer to them. */

@@ -8,24 +8,28 @@ import type { Run } from "./connections.ts";
 import type { Copy } from "./copy.ts";
 import { withOneWay } from "./one-way.ts";
 
-export type RowName = Pick<SharedRow, "tbl" | "key">;
+/** A row that the directory lacks, or of which it lacks an end. */
+export type Again = Pick<SharedRow, "tbl" | "key"> & { isLacking: boolean };
 
-/** Rows that the directory still lacks, as they must be inserted. Within the transaction that holds the directory's lock. */
+/**
+ * Rows that the directory still lacks, as it is to have them. A row that was deleted since its end was missed is not inserted again. Within the transaction
+ * that has its lock.
+ */
 export async function lackingRows(
   run: Run,
   { queries, shared }: Copy,
-  names: readonly RowName[],
+  names: readonly Again[],
   isSetBack: boolean,
 ): Promise<SharedRow[]> {
   const { rows } = await run(
     `SELECT tbl, key, "row"::text AS row FROM roomd.rows
        JOIN json_to_recordset($1::json) AS given (tbl text, key text) USING (tbl, key) WHERE "row" IS NOT NULL`,
-    [JSON.stringify(names)],
+    [JSON.stringify(names.map(({ tbl, key }) => ({ tbl, key })))],
   );
   const found = rows as unknown as SharedRow[];
   const known = new Set(found.map(({ tbl, key }) => `${tbl} ${key}`));
-  const lacking = names.flatMap(({ tbl, key }) => {
-    const row = known.has(`${tbl} ${key}`) ? null : shared.read({ tbl, key });
+  const lacking = names.flatMap(({ tbl, key, isLacking }) => {
+    const row = !isLacking || known.has(`${tbl} ${key}`) ? null : shared.read({ tbl, key });
     return row === null ? [] : [{ tbl, key, row }];
   });
   return [...withOneWay(queries, shared, found, isSetBack).again, ...(await withFreeNames(run, lacking))];

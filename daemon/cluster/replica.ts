@@ -2,6 +2,8 @@
  * Reads the directory: the point up to which this host's copy has its changes, and the following changes in pages of bounded size.
  *
  *   known point    the changes after it, page by page: each page moves the point
+ *   seen           the newest change as of which rows were read: a page has rows as they are by later changes than its last one, or lacks them,
+ *                  until those follow. If the directory loses that change, the point says too little about the copy
  *   any other      all rows table by table, as for a host that joins, or has a copy of changes that the directory lost (whole.ts)
  */
 import { ServiceError } from "../core/service-error.ts";
@@ -35,7 +37,9 @@ export interface Changes {
   /** Point of the copy after these rows; the previous point if more of the same change follow. */
   to: Point;
   rest: Rest | null;
-  /** Changes made by the reading host. */
+  /** The newest change as of which the rows were read. */
+  seen: Point;
+  /** Changes that one host has made. */
   own: Point[];
   /** Whether nothing follows. */
   isLast: boolean;
@@ -69,6 +73,11 @@ const prepare = preparedBy((queries: Queries) => ({
     `INSERT INTO mirror (only_one, seq, change_id) VALUES (1, ?1, ?2)
      ON CONFLICT (only_one) DO UPDATE SET seq = excluded.seq, change_id = excluded.change_id`,
   ),
+  see: rawStatement(
+    queries,
+    `INSERT INTO mirror (only_one, seq, change_id, seen_seq, seen_change_id) VALUES (1, ?1, ?2, ?3, ?4)
+     ON CONFLICT (only_one) DO UPDATE SET seen_seq = excluded.seen_seq, seen_change_id = excluded.seen_change_id`,
+  ),
 }));
 
 export function pointOf(queries: Queries): Point {
@@ -79,6 +88,21 @@ export function pointOf(queries: Queries): Point {
 export function setPoint(queries: Queries, { seq, change_id }: Point): void {
   prepare(queries).set([seq, change_id]);
 }
+
+/** The newest change as of which rows of the copy were read, if it is later than its point; null: it is not. */
+export function seenOf(queries: Queries): Point | null {
+  const { seq, seen_seq, seen_change_id } = prepare(queries).read.get() ?? { seq: 0, seen_seq: null };
+  return seen_seq === null || seen_seq <= seq ? null : { seq: seen_seq, change_id: seen_change_id ?? "" };
+}
+
+/** Within a commit, before rows as of that change. */
+export function setSeen(queries: Queries, seen: Point): void {
+  const { seq, change_id } = pointOf(queries);
+  prepare(queries).see([seq, change_id, seen.seq, seen.change_id]);
+}
+
+/** Of a copy that is being compared: no directory has it, so a comparison that is cut off begins again. */
+export const COMPARING: Point = { seq: Number.MAX_SAFE_INTEGER, change_id: "comparing" };
 
 /** Whether the directory lacks rows of the copy that this host could not insert again. */
 export function isOwed(queries: Queries): boolean {
@@ -95,6 +119,7 @@ const HEAD = `
   SELECT seq::float8 AS seq, cluster_id = $3 AS is_ours,
          (SELECT change_id FROM roomd.changes WHERE changes.seq = cluster.seq) AS change_id,
          EXISTS (SELECT FROM roomd.changes WHERE changes.seq = $1 AND change_id = $2) AS is_known,
+         $4::bigint IS NULL OR EXISTS (SELECT FROM roomd.changes WHERE changes.seq = $4 AND change_id = $5) AS is_seen_known,
          EXISTS (SELECT FROM roomd.changes WHERE changes.seq <= $1) AS has_earlier
     FROM roomd.cluster`;
 const CHANGES = `
@@ -104,6 +129,60 @@ const ROWS = `
   SELECT tbl, key, "row"::text AS row, seq::float8 AS seq FROM roomd.rows
    WHERE (rows.seq, tbl, key) > ($1, $2, $3) AND rows.seq <= $4 ORDER BY rows.seq, tbl, key LIMIT ${PAGE_ROWS}`;
 
+interface Named {
+  to: Point;
+  /** Whether the directory has a point, and one that was seen. */
+  isKnown: boolean;
+  isSeenKnown: boolean;
+  hasEarlier: boolean;
+}
+
+async function headOf(run: Run, from: Point, seen: Point | null, cluster_id: string): Promise<Named> {
+  const values = [from.seq, from.change_id, cluster_id, seen?.seq ?? null, seen?.change_id ?? null];
+  const [head] = (await run(HEAD, values)).rows;
+  if (!head) throw new Error("the database is not a directory of hosts: run `roomd cluster init` to create one");
+  if (head.is_ours !== true) throw anotherService();
+  return {
+    to: { seq: Number(head.seq), change_id: String(head.change_id ?? "") },
+    isKnown: head.is_known === true,
+    isSeenKnown: head.is_seen_known === true,
+    hasEarlier: head.has_earlier === true,
+  };
+}
+
+const NEWEST = `
+  SELECT seq::float8 AS seq, (SELECT change_id FROM roomd.changes WHERE changes.seq = cluster.seq) AS change_id FROM roomd.cluster`;
+
+/** The last change, after rows were read in the same transaction. */
+async function newest(run: Run): Promise<Point> {
+  const [head] = (await run(NEWEST)).rows;
+  return { seq: Number(head?.seq), change_id: String(head?.change_id ?? "") };
+}
+
+/** Whether the directory has a change; all of it, if none is given. */
+async function hasChange(run: Run, point: Point | null): Promise<boolean> {
+  if (point === null) return true;
+  const { rows } = await run("SELECT FROM roomd.changes WHERE seq = $1 AND change_id = $2", [
+    point.seq,
+    point.change_id,
+  ]);
+  return rows.length > 0;
+}
+
+/**
+ * Reads, if the directory still has the change as of which rows were read before. Returns what was read, and the change as of which it was; null: the
+ * directory lost that change. Within a transaction.
+ */
+export async function readSince<T>(
+  run: Run,
+  seen: Point | null,
+  read: () => Promise<T>,
+): Promise<{ found: T; seen: Point } | null> {
+  if (!(await hasChange(run, seen))) return null;
+  const found = await read();
+  return { found, seen: await newest(run) };
+}
+
 /**
  * Reads the next page after a point. Rows that change between its statements belong to a later page. Throws if the database is the
  * directory of another service.
@@ -111,18 +190,18 @@ const ROWS = `
 export async function readChanges(
   run: Run,
   from: Point,
+  seen: Point | null,
   rest: Rest | null,
   { cluster_id, host_id }: Reader,
   mostChanges: number,
 ): Promise<Head> {
-  const [head] = (await run(HEAD, [from.seq, from.change_id, cluster_id])).rows;
-  if (!head) throw new Error("the database is not a directory of hosts: run `roomd cluster init` to create one");
-  if (head.is_ours !== true) throw anotherService();
-  const to = { seq: Number(head.seq), change_id: String(head.change_id ?? "") };
-  if (isSame(from, to)) return { to, changes: { rows: [], to, rest: null, own: [], isLast: true }, isSetBack: false };
-  if (head.is_known !== true || to.seq < from.seq) {
-    // Changes are pruned in order: if an earlier one is known, this one was lost.
-    return { to, changes: null, isSetBack: to.seq < from.seq || (head.has_earlier === true && !isNothing(from)) };
+  const { to, isKnown, isSeenKnown, hasEarlier } = await headOf(run, from, seen, cluster_id);
+  if (isSeenKnown && isSame(from, to))
+    return { to, changes: { rows: [], to, seen: to, rest: null, own: [], isLast: true }, isSetBack: false };
+  if (!isKnown || !isSeenKnown || to.seq < from.seq) {
+    // Changes are forgotten in their order: if an earlier one is known, this one was lost.
+    const isLost = to.seq < from.seq || (hasEarlier && !isNothing(from));
+    return { to, changes: null, isSetBack: isKnown ? seen?.change_id !== COMPARING.change_id : isLost };
   }
   const changes = (await run(CHANGES, [from.seq, to.seq, host_id, mostChanges])).rows as unknown as (Point & {
     is_own: boolean;
@@ -130,15 +209,16 @@ export async function readChanges(
   const end = changes.at(-1) ?? to;
   const { seq, tbl, key } = rest && isSame(rest.from, from) ? rest.after : { seq: from.seq + 1, tbl: "", key: "" };
   const rows = (await run(ROWS, [seq, tbl, key, end.seq])).rows as unknown as NumberedRow[];
+  const now = await newest(run);
   const last = rows.length < PAGE_ROWS ? undefined : rows.at(-1);
-  if (last === undefined) return { to, changes: page(rows, end, changes, to), isSetBack: false };
+  if (last === undefined) return { to, changes: page(rows, end, changes, to, now), isSetBack: false };
   const ended = rows.filter((row) => row.seq < last.seq);
   if (ended.length === 0) {
     const more = { rest: { from, after: last }, isLast: false };
-    return { to, changes: { ...page(rows, last, changes, to), to: from, ...more }, isSetBack: false };
+    return { to, changes: { ...page(rows, last, changes, to, now), to: from, ...more }, isSetBack: false };
   }
   const before = changes.findLast((change) => change.seq < last.seq) ?? from;
-  return { to, changes: page(ended, before, changes, to), isSetBack: false };
+  return { to, changes: page(ended, before, changes, to, now), isSetBack: false };
 }
 
 function page(
@@ -146,10 +226,11 @@ function page(
   end: { seq: number; change_id?: string },
   changes: readonly (Point & { is_own: boolean })[],
   head: Point,
+  seen: Point,
 ): Changes {
   const own = changes.filter(({ seq, is_own }) => is_own && seq <= end.seq);
   const to = { seq: end.seq, change_id: end.change_id ?? "" };
-  return { rows, to, rest: null, own, isLast: end.seq === head.seq };
+  return { rows, to, seen, rest: null, own, isLast: end.seq === head.seq };
 }
 
 /** Applying another service's rows would replace all of this host's. */

@@ -271,10 +271,12 @@ export class Rounds {
         });
       this.#whole = new WholeComparison(connections, this.#copy, from, to, isSetBack || isDue);
     }
-    if (!(await this.#whole.next())) return false;
+    const isCompared = await this.#whole.next();
+    if (this.#whole.isVoid) this.#whole = null;
+    if (!isCompared || this.#whole === null) return false;
     const isOwed = !(await this.#putAgain(this.#whole));
     if (isOwed) await this.#copy.setOwed(true);
-    await this.#copy.reach(from, this.#whole.to);
+    await this.#copy.reach(from, this.#whole.to, this.#whole.seen ?? this.#whole.to);
     if (!isOwed) await this.#copy.setOwed(false);
     this.#whole = null;
     return false;
@@ -293,7 +295,7 @@ export class Rounds {
 
   #changesAfter(run: Run, from: Point) {
     const most = this.#isFirst || this.#unknown.size > 0 ? FEW_CHANGES : PAGE_CHANGES;
-    return readChanges(run, from, this.#rest, this.#deps.member, most);
+    return readChanges(run, from, this.#copy.seen, this.#rest, this.#deps.member, most);
   }
 
   /** Retries unfit rows: they may fit after other rows have arrived, or with another version of this program. */
@@ -457,6 +459,7 @@ export class Rounds {
           if (own) recovered?.(queries, recoveredOf(shared, change, own));
         }
       };
+      if (changes.seen.seq > changes.to.seq) await this.#copy.see(changes.seen);
       if (!(await this.#copy.bring(from, changes.rows, changes.to, first))) return false;
       for (const { change_id } of lost) this.#unknown.delete(change_id);
     }
@@ -469,8 +472,9 @@ export class Rounds {
     return this.#unknown.has(change_id) || (this.#isFirst && !this.#putBack.has(change_id));
   }
 
-  /** Puts lost rows into the directory again. Returns false if this host is not a member. */
-  async #putAgain({ again, isSetBack }: WholeComparison): Promise<boolean> {
+  /** Inserts rows that the directory has lost. Returns false if this host is no member. */
+  async #putAgain(whole: WholeComparison): Promise<boolean> {
+    const { again, isSetBack } = whole;
     const { connections, database, shared, member } = this.#deps;
     let isMember = true;
     while (again.length > 0) {
@@ -496,6 +500,7 @@ export class Rounds {
         await this.#copy.keep(names.filter(({ isLacking }) => isLacking));
       }
       if (rows.length > 0) {
+        whole.seen = point;
         this.#putBack.add(point.change_id);
         await database.commit((queries) => {
           this.#deps.putAgain?.(queries, recoveredOf(shared, point, rows));

@@ -72,6 +72,8 @@ export const mirror = sqliteTable("mirror", {
   only_one: integer().primaryKey(),
   seq: integer().notNull(),
   change_id: text().notNull(),
+  seen_seq: integer(),
+  seen_change_id: text(),
   is_owed: integer({ mode: "boolean" }).notNull().default(false),
 });
 

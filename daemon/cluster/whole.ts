@@ -2,19 +2,19 @@
  * Comparison of this host's whole copy with the directory: for a host that joins or was unavailable for longer than changes are kept, and
  * for a directory that was set back. Runs in steps of one page, and continues after a failure.
  *
- *   read     all rows of the directory, table by table, as of one change; ends and epochs that it lacks remain as they are here (one-way.ts)
- *   remove   rows of the copy that the directory lacks, except rows that others refer to, such as the organization of a room
- *   again    the remaining rows are put into the directory again (put-again.ts)
- *   done     the copy has the directory as of that change; later changes follow in pages
+ *   read     all rows of the directory, table by table, as of one change; ends and epochs that it lacks stay as they are here (one-way.ts)
+ *   remove   rows of the copy that the directory lacks, but for rows that others refer to, such as the organization of a room
+ *   again    the rows that stay are put into the directory again (put-again.ts)
+ *   done     the copy has the directory as of that change, and changes since follow in pages
+ *
+ * Each step requires that the directory still has the newest change as of which an earlier one was read: one that was set back since may lack what was
+ * read, or have what was removed.
  */
-import type { Connections } from "./connections.ts";
+import type { Connections, Run } from "./connections.ts";
 import type { Copy } from "./copy.ts";
+import { COMPARING, isNothing, missingKeys, type Point, readSince, readTable } from "./replica.ts";
 import { withOneWay } from "./one-way.ts";
-import type { RowName } from "./put-again.ts";
-import { isNothing, missingKeys, type Point, readTable } from "./replica.ts";
-
-/** A row that the directory lacks (`isLacking`), or whose end it lacks. */
-export type Again = RowName & { isLacking: boolean };
+import type { Again } from "./put-again.ts";
 
 const PAGE_MS = 5_000;
 const PAGE_KEYS = 1_000;
@@ -28,6 +28,10 @@ export class WholeComparison {
   readonly isSetBack: boolean;
   /** Rows that must be put into the directory again. */
   readonly again: Again[] = [];
+  /** The newest change as of which the directory was read; null: nothing was read. */
+  seen: Point | null = null;
+  /** The directory was set back since the comparison has begun, which has to begin again. */
+  isVoid = false;
   readonly #connections: Connections;
   readonly #copy: Copy;
   /** Tables still to be read or compared, and the last processed key of the first of these tables. */
@@ -49,6 +53,7 @@ export class WholeComparison {
 
   /** Returns whether all is compared. */
   async next(): Promise<boolean> {
+    if (!this.#isBegun) await this.#copy.see(COMPARING);
     if (!this.#isBegun) await this.#copy.forgetUnfit(this.from);
     this.#isBegun = true;
     const [read] = this.#toRead;
@@ -63,12 +68,23 @@ export class WholeComparison {
 
   /** Returns whether all rows of the table were read. */
   async #read(tbl: string): Promise<boolean> {
-    const { rows, last } = await this.#connections.transaction((run) => readTable(run, tbl, this.#after), PAGE_MS);
+    const page = await this.#since((run) => readTable(run, tbl, this.#after));
+    if (page === null) return false;
+    const { rows, last } = page;
     const merged = withOneWay(this.#copy.queries, this.#copy.shared, rows, this.isSetBack);
     await this.#copy.bring(this.from, merged.rows, this.from);
     this.again.push(...merged.again.map(({ key }) => ({ tbl, key, isLacking: false })));
     this.#after = last ?? "";
     return last === null;
+  }
+
+  async #since<T>(read: (run: Run) => Promise<T>): Promise<T | null> {
+    const { seen } = this;
+    const page = await this.#connections.transaction((run) => readSince(run, seen, () => read(run)), PAGE_MS);
+    this.isVoid = page === null;
+    if (page === null) return null;
+    this.seen = page.seen;
+    return page.found;
   }
 
   async #remove(tbl: string): Promise<boolean> {
@@ -77,7 +93,8 @@ export class WholeComparison {
       this.#after = "";
       return true;
     }
-    const missing = await this.#connections.transaction((run) => missingKeys(run, tbl, keys), PAGE_MS);
+    const missing = await this.#since((run) => missingKeys(run, tbl, keys));
+    if (missing === null) return false;
     const kept = await this.#copy.remove(this.from, tbl, missing);
     this.again.push(...kept.map((key) => ({ tbl, key, isLacking: true })));
     this.#after = keys.at(-1) ?? "";

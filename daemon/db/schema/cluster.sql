@@ -49,6 +49,9 @@ CREATE TABLE mirror (
   only_one  INTEGER NOT NULL PRIMARY KEY CHECK (only_one = 1),
   seq       INTEGER NOT NULL,
   change_id TEXT NOT NULL,
+  -- The newest change as of which rows were read: they may have later changes than the last one above. Null: they have not.
+  seen_seq       INTEGER,
+  seen_change_id TEXT,
   -- 1: the directory was set back, and the host was no member when it was to insert lost rows again.
   is_owed   INTEGER NOT NULL DEFAULT 0 CHECK (is_owed IN (0, 1))
 ) STRICT;

@@ -4,8 +4,9 @@ import { readAddresses } from "../../../daemon/cluster/address.ts";
 import { Connections } from "../../../daemon/cluster/connections.ts";
 import { Copy } from "../../../daemon/cluster/copy.ts";
 import { forgetCalls, type NamedCall } from "../../../daemon/cluster/done-calls.ts";
+import { pointOf, seenOf } from "../../../daemon/cluster/replica.ts";
 import { deletePlacement, insertPlacement, movePlacement, putHost } from "../../../daemon/cluster/placements.ts";
-import { pointOf } from "../../../daemon/cluster/replica.ts";
+import { lackingRows } from "../../../daemon/cluster/put-again.ts";
 import { forgetOld, whoFreed } from "../../../daemon/cluster/schema.ts";
 import { hosts, orgUse, placements } from "../../../daemon/cluster/table.ts";
 import { WholeComparison } from "../../../daemon/cluster/whole.ts";
@@ -14,7 +15,7 @@ import { locally } from "../../../daemon/db/dry-run.ts";
 import { whole } from "../../../daemon/db/shared-rows.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import { Postgres } from "../../harness/hosts/postgres.ts";
-import { newDirectory, newPeer, type Peer } from "./peers.ts";
+import { newDirectory, newPeer, type Peer, within } from "./peers.ts";
 
 let server: Postgres;
 
@@ -181,6 +182,65 @@ describe("changes of shared rows", () => {
     expect(all(b)).toEqual([]);
     expect(pointOf(b.queries)).toEqual(pointOf(a.queries));
     await Promise.all([a.close(), b.close()]);
+  });
+
+  /** The directory loses its second change, as by a failover. */
+  const loseSecond = async () => {
+    await server.sql("DELETE FROM roomd.changes WHERE seq = 2");
+    await server.sql("DELETE FROM roomd.rows WHERE seq = 2");
+    await server.sql("UPDATE roomd.cluster SET seq = 1");
+  };
+
+  test("a comparison is void if the directory is set back to before a change of which it has read rows", async () => {
+    const [a, b] = [await peer("a"), await peer("b")];
+    await a.rounds.change(add("one", "a", 1), true);
+    const connections = new Connections({ addresses: readAddresses(server.url("tcp")) });
+    const copy = new Copy(b.database, b.shared);
+    const begun = new WholeComparison(connections, copy, pointOf(b.queries), pointOf(a.queries), false);
+    await a.rounds.change(add("two", "a", 1), true);
+    while (all(b).length < 2) expect(await begun.next()).toBe(false);
+    await loseSecond();
+    while (!begun.isVoid) expect(await begun.next()).toBe(false);
+    connections.close();
+    await b.rounds.pull();
+    expect(all(b).map(({ org_id }) => org_id)).toEqual(["one"]);
+    await Promise.all([a.close(), b.close()]);
+  });
+
+  test("a copy with rows of a change after its point is compared if the directory loses that change", async () => {
+    const [a, b] = [await peer("a"), await peer("b")];
+    await a.rounds.change(add("one", "a", 1), true);
+    await b.rounds.pull();
+    const before = pointOf(b.queries);
+    await a.rounds.change(add("two", "a", 1), true);
+    const copy = new Copy(b.database, b.shared);
+    await copy.see(pointOf(a.queries));
+    await copy.bring(before, a.shared.all(), before);
+    expect(all(b)).toHaveLength(2);
+    await loseSecond();
+    await b.rounds.pull();
+    expect(all(b).map(({ org_id }) => org_id)).toEqual(["one"]);
+    expect([pointOf(b.queries), seenOf(b.queries)]).toEqual([before, null]);
+    await Promise.all([a.close(), b.close()]);
+  });
+
+  test("a row that was deleted while the directory lacked its end is not inserted again", async () => {
+    const a = await peer("a");
+    await a.rounds.change(add("one", "a", 1), true);
+    const [row] = a.shared.all();
+    if (!row) throw new Error("there is no row");
+    await server.sql(`UPDATE roomd.rows SET "row" = NULL`);
+    const copy = new Copy(a.database, a.shared);
+    const lacking = (isLacking: boolean) =>
+      within(server, async (run) => {
+        found = await lackingRows(run, copy, [{ ...row, isLacking }], true);
+      });
+    let found: unknown[] = [];
+    await lacking(true);
+    expect(found).toHaveLength(1);
+    await lacking(false);
+    expect(found).toEqual([]);
+    await a.close();
   });
 
   test("old deletions are purged, and a host that was down for longer has its copy rebuilt", async () => {
