@@ -6,7 +6,17 @@
 import type { Queries } from "../db/client.ts";
 import type { SharedRow, SharedRows } from "../db/shared-rows.ts";
 import type { LocalDatabase } from "../db/transact.ts";
-import { isOwed, isSame, type NumberedRow, type Point, pointOf, seenOf, setOwed, setPoint, setSeen } from "./replica.ts";
+import {
+  isOwed,
+  isSame,
+  type NumberedRow,
+  type Point,
+  pointOf,
+  seenOf,
+  setOwed,
+  setPoint,
+  setSeen,
+} from "./replica.ts";
 import { noteRemoved } from "./tombstones.ts";
 import { forgetUnfit, noteUnfit, unfitAfter } from "./unfit.ts";
 

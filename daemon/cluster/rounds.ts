@@ -42,6 +42,7 @@ import {
   setPoint,
 } from "./replica.ts";
 import { CHANNEL } from "./schema.ts";
+import { removedAmong } from "./tombstones.ts";
 import { DirectoryUnavailable } from "./unavailable.ts";
 import { isUnfit, someUnfit } from "./unfit.ts";
 import { WholeComparison } from "./whole.ts";
@@ -263,13 +264,14 @@ export class Rounds {
         }),
         ROUND_MS,
       );
-      if (changes && !isDue) return (await this.#bring(from, changes)) && changes.isLast;
+      const isBack = changes !== null && this.#hasRemoved(changes);
+      if (changes && !isDue && !isBack) return (await this.#bring(from, changes)) && changes.isLast;
       if (!changes && !isNothing(from))
         log.warn("the directory's history differs from this host's: comparing the replica with it", {
           from: from.seq,
           to: to.seq,
         });
-      this.#whole = new WholeComparison(connections, this.#copy, from, to, isSetBack || isDue);
+      this.#whole = new WholeComparison(connections, this.#copy, from, to, isSetBack || isDue || isBack);
     }
     const isCompared = await this.#whole.next();
     if (this.#whole.isVoid) this.#whole = null;
@@ -282,7 +284,12 @@ export class Rounds {
     return false;
   }
 
-  /** Whether this daemon is the member in the directory. */
+  /** Whether changes insert rows that were removed: a directory that was set back twice may have them in changes that are new here. */
+  #hasRemoved({ rows }: Changes): boolean {
+    return removedAmong(this.#deps.database.queries, rows).size > 0;
+  }
+
+  /** Whether the directory has this host as a member, by this daemon. */
   async #isMember(run: Run): Promise<boolean> {
     const { host_id, incarnation } = this.#deps.member;
     const held = this.#deps.run?.() ?? null;
@@ -394,6 +401,7 @@ export class Rounds {
       const from = this.#copy.point;
       const { changes } = await this.#changesAfter(run, from);
       if (!changes) throw new AnotherPast("the directory does not have the position of this host's replica");
+      if (this.#hasRemoved(changes)) throw new AnotherPast("the directory has removed rows again");
       if ((await this.#bring(from, changes)) && changes.isLast) break;
     }
     if (this.#copy.isOwed) throw new AnotherPast("the directory lacks rows of this host's replica");

@@ -12,9 +12,9 @@
  */
 import type { Connections, Run } from "./connections.ts";
 import type { Copy } from "./copy.ts";
-import { COMPARING, isNothing, missingKeys, type Point, readSince, readTable } from "./replica.ts";
 import { withOneWay } from "./one-way.ts";
 import type { Again } from "./put-again.ts";
+import { COMPARING, isNothing, missingKeys, type Point, readSince, readTable } from "./replica.ts";
 
 const PAGE_MS = 5_000;
 const PAGE_KEYS = 1_000;

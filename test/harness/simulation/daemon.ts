@@ -22,6 +22,7 @@ import { rowsOf } from "../../../daemon/db/room-rows.ts";
 import { type LocalDatabase, makeDatabase, violatesUnique } from "../../../daemon/db/transact.ts";
 import { findMessage, insertMessage, lastSeq } from "../../../daemon/domain/fabric/store.ts";
 import { makeQuota, type PlanCaps } from "../../../daemon/domain/orgs/index.ts";
+import { deleteSshKey, insertSshKey } from "../../../daemon/domain/orgs/ssh-keys-store.ts";
 import { Locks } from "../../../daemon/domain/rooms/checkpoints/locks.ts";
 import { inUse, makeDirectories, newRoom, placing } from "../../../daemon/domain/rooms/create.ts";
 import type { Peers } from "../../../daemon/domain/rooms/deps.ts";
@@ -44,7 +45,7 @@ import type { MoveDeps } from "../../../daemon/domain/rooms/move/deps.ts";
 import { type Moves, makeMoves } from "../../../daemon/domain/rooms/move/index.ts";
 import { claimRooms, getRoom, insertRoom } from "../../../daemon/domain/rooms/store.ts";
 import type { RoomRow } from "../../../daemon/domain/rooms/table.ts";
-import type { KeyId, RoomUid } from "../../../shared/ids.ts";
+import type { KeyId, RoomUid, SshKeyId } from "../../../shared/ids.ts";
 import { ORG } from "./first-state.ts";
 import { roomDepsOf } from "./rooms.ts";
 
@@ -94,6 +95,8 @@ export interface DaemonDeps {
   peers: Peers;
   /** Has another host carry a call out; rejects as that does. */
   forward(host: Host, asked: Asked): Promise<Done>;
+  /** Called before a room is destroyed. */
+  destroys(asked: Asked, done: Done): void;
   /** Called once a write is durable, before its caller has an answer. */
   accepted(asked: Asked, done: Done): void;
 }
@@ -202,7 +205,7 @@ export class Daemon {
 
   async #here(asked: Asked, isForwarded: boolean): Promise<Done> {
     const isChange = asked.does !== "read";
-    if (isChange && !this.cluster.isMember()) throw new ServiceError("not_a_member");
+    if (isChange) this.#requireMember();
     if (asked.does === "create") return await this.#create(asked, isForwarded);
     const call = this.#calls.enter({ org_id: ORG, room_id: asked.room_id });
     try {
@@ -213,7 +216,10 @@ export class Daemon {
       if (asked.does === "read") return { ...done, messages: messagesOf(this.queries, room_uid) };
       if (asked.does === "move") return await this.#move(asked);
       if (asked.does === "send") await this.#send(room_uid, asked.message_id);
-      else await this.#destroy(room_uid);
+      else {
+        this.#deps.destroys(asked, done);
+        await this.#destroy(room_uid);
+      }
       this.#deps.accepted(asked, done);
       return done;
     } finally {
@@ -263,6 +269,34 @@ export class Daemon {
         ...{ fingerprint: "", created_at: now(), expires_at: null },
       });
     });
+  }
+
+  /** As sshkey_add and sshkey_delete do: each is a change of shared rows. */
+  async grant(id: string): Promise<void> {
+    this.#requireMember();
+    const row = {
+      ...{
+        ssh_key_id: id as SshKeyId,
+        org_id: ORG,
+        name: id,
+        algorithm: "ssh-ed25519",
+        fingerprint: id,
+        public_key: id,
+      },
+      ...{ created_at: now(), expires_at: null, created_by_type: "key", created_by_id: CALLER.key_id },
+    };
+    await this.cluster.database.commit((queries) => insertSshKey(queries, row));
+  }
+
+  async revoke(id: string): Promise<void> {
+    this.#requireMember();
+    await this.cluster.database.commit((queries) => {
+      if (!deleteSshKey(queries, ORG, id)) throw new ServiceError("key_not_found");
+    });
+  }
+
+  #requireMember(): void {
+    if (!this.cluster.isMember()) throw new ServiceError("not_a_member");
   }
 
   async #destroy(roomUid: RoomUid): Promise<void> {

@@ -8,12 +8,25 @@ const HOUR_MS = 3_600_000;
 
 /** How often each comes, relative to the others. */
 const WEIGHTS = {
-  ...{ kill: 4, power: 3, pause: 4, cut: 6, clock: 1, away: 1, failover: 1, setBackDirectory: 0.5, setBackHost: 1 },
+  ...{ kill: 4, power: 3, pause: 4, cut: 6, clock: 1, away: 1, failover: 1, setBackDirectory: 1, setBackHost: 1 },
   ...{ clone: 0.5, remove: 0.3 },
 } as const;
 type Fault = keyof typeof WEIGHTS;
 
 const OF_POSTGRES: readonly Fault[] = ["failover", "setBackDirectory"];
+
+/** Until a room has moved. */
+const AGAIN_MS = 250;
+/** A host that does not reach PostgreSQL has started by then. */
+const START_MS = 5_600;
+/** Of old disks; the directory is as old. */
+const FORGOTTEN_SHARE = 0.4;
+/** Of calls at a host with news. */
+const FOCUS_MS = 3_000;
+/** A lease, and the beats of a copy that waits for its end. */
+const LEASE_MS = 22_500;
+/** Longer than between two beats. */
+const BEAT_MS = 3_500;
 
 /** Of COMMITs, some are done and never answered, or never done. */
 const LOST_COMMITS = 0.004;
@@ -23,6 +36,8 @@ export class Faults {
   readonly counts: Partial<Record<Fault | "commit", number>> = {};
   #isOver = false;
   readonly #once = new Set<Fault>();
+  /** Hosts that have no other faults for now. */
+  readonly #reserved = new Set<SimulatedHost>();
   /** When a host was copied. */
   #copiedAt = 0;
 
@@ -48,8 +63,10 @@ export class Faults {
   }
 
   #one(): void {
-    const { world, hosts } = this.#service;
+    const { world } = this.#service;
     const { chance } = world;
+    const hosts = this.#service.hosts.filter((each) => !this.#reserved.has(each));
+    if (hosts.length === 0) return;
     const host = chance.pick(hosts);
     const forMs = chance.next() < 0.2 ? chance.next() * 12_000 : chance.next() * 1_500;
     const fault = this.#pick();
@@ -71,12 +88,7 @@ export class Faults {
   readonly #faults: Record<Fault, (host: SimulatedHost, forMs: number) => void> = {
     kill: (host, forMs) => this.#end(host, "crash", forMs),
     power: (host, forMs) => this.#end(host, "power", forMs),
-    pause: (host, forMs) => {
-      const { process } = host;
-      if (!process?.isAlive || process.isPaused) return;
-      process.isPaused = true;
-      this.#later(forMs, () => this.#resume(host, process));
-    },
+    pause: (host, forMs) => this.#pause(host, forMs),
     cut: (host, forMs) => this.#cut(host, forMs),
     clock: (host) => {
       const { chance } = this.#service.world;
@@ -97,7 +109,9 @@ export class Faults {
     },
     setBackDirectory: () => {
       const { server, world } = this.#service;
-      this.#service.forget(server.stateAt(world.now - world.chance.next() * 15_000));
+      const { notable } = this.#service;
+      if (notable.length > 0 && world.chance.next() < 0.5) this.#service.forget(world.chance.pick(notable.slice(-6)));
+      else this.#service.forget(server.stateAt(world.now - world.chance.next() * 15_000));
     },
     setBackHost: (host, forMs) => this.#setBack(host, forMs),
     clone: (host) => {
@@ -155,8 +169,87 @@ export class Faults {
   #setBack(host: SimulatedHost, forMs: number): void {
     const { world } = this.#service;
     host.end("crash");
-    this.#setBackLedger(host, host.setBack(Math.max(0, world.now - 500 - world.chance.next() * 12_000)));
+    const to = host.setBack(Math.max(0, world.now - 500 - world.chance.next() * 12_000));
+    this.#setBackLedger(host, to);
     this.#later(forMs, () => host.start());
+  }
+
+  /**
+   * A host has the disk again that it had before a room left it, and starts while PostgreSQL is away: the first that it hears then, with calls at
+   * once, is that the room is another host's. Or the directory has forgotten it too, and the other host says it again.
+   */
+  comeBackOld(): void {
+    const { world, hosts, server, ledger } = this.#service;
+    const { chance } = world;
+    const former = hosts.filter((host) => ledger.hadAt(host.name).length > 0 && host.isRunning);
+    if (former.length === 0) {
+      this.#later(AGAIN_MS, () => this.comeBackOld());
+      return;
+    }
+    const host = chance.pick(former);
+    world.trace(`fault: an old disk of ${host.name}`);
+    this.#reserved.add(host);
+    host.end("crash");
+    const { room_uid, at } = chance.pick(ledger.hadAt(host.name));
+    this.#setBackLedger(host, host.setBack(at));
+    const isForgotten = chance.next() < FORGOTTEN_SHARE;
+    const before = server.history.findLast(({ state }) =>
+      placementsOf(state).some((each) => each.room_uid === room_uid && each.host_id === host.member.host_id),
+    );
+    if (isForgotten && before) this.#service.forget(before.state);
+    server.isDown = true;
+    server.endSessions("57P01");
+    host.start();
+    this.#later(START_MS, () => {
+      this.#bringBack();
+      if (!isForgotten) this.#service.focus = { host, until: world.now + FOCUS_MS };
+      this.#later(FOCUS_MS, () => this.#reserved.delete(host));
+    });
+  }
+
+  /**
+   * A host is paused until a copy of it is the member, continues, and hears that it is out. Then the directory is set back to before the copy, and
+   * the host beats before it.
+   */
+  succeed(): void {
+    const { world, hosts, server } = this.#service;
+    const { chance } = world;
+    const host = chance.pick(hosts);
+    const { process } = host;
+    if (!process?.isAlive || process.isPaused) return;
+    world.trace(`fault: a successor of ${host.name}`);
+    this.#faults.clone(host, 0);
+    const copy = hosts.at(-1) as SimulatedHost;
+    for (const each of [host, copy]) this.#reserved.add(each);
+    process.isPaused = true;
+    this.#later(LEASE_MS, () => {
+      const mine = server.history.findLast(({ state }) => state.leases.get(host.member.host_id)?.run === host.run);
+      this.#resume(host, process);
+      this.#later(BEAT_MS + chance.next() * 1_000, () => {
+        if (mine) this.#service.forget(mine.state);
+        this.#forked(host, copy);
+        if (copy.process?.isAlive) this.#pause(copy, BEAT_MS + 1_000);
+        for (const each of [host, copy]) this.#reserved.delete(each);
+      });
+    });
+  }
+
+  /** Either of the two may be the host from here on, and what the other one has taken since the copy is lost. */
+  #forked(host: SimulatedHost, copy: SimulatedHost): void {
+    const { ledger } = this.#service;
+    const here = host.rooms;
+    ledger.lose(
+      ({ room_uid, writers }) => here.has(room_uid) || [...writers.values()].some(({ data }) => data === copy.name),
+      `${copy.name} was forgotten`,
+    );
+    ledger.setBack(copy.name, this.#copiedAt, new Set());
+  }
+
+  #pause(host: SimulatedHost, forMs: number): void {
+    const { process } = host;
+    if (!process?.isAlive || process.isPaused) return;
+    process.isPaused = true;
+    this.#later(forMs, () => this.#resume(host, process));
   }
 
   /** Of a host and its copy the other one continues: later writes of this one are lost. */
@@ -168,12 +261,9 @@ export class Faults {
   #setBackLedger(host: SimulatedHost, to: number): void {
     const { host_id } = host.member;
     this.#service.isWhole = false;
-    const placed = placementsOf(this.#service.server.state);
-    this.#service.ledger.setBack(
-      host.name,
-      to,
-      new Set(placed.flatMap((each) => (each.host_id === host_id ? [each.room_uid] : []))),
-    );
+    const placed = placementsOf(this.#service.server.state).filter((each) => each.host_id === host_id);
+    const rooms = new Set([...placed.map(({ room_uid }) => room_uid), ...host.rooms]);
+    this.#service.ledger.setBack(host.name, to, rooms);
   }
 
   /** All is well from here on. Of a host and its copy one continues. */
@@ -188,8 +278,13 @@ export class Faults {
       const goesOn = others.every(
         (other) => this.#service.isHolder(host) || (!this.#service.isHolder(other) && !host.isCopy),
       );
-      if (goesOn) host.start();
-      else this.#retire(host);
+      if (!goesOn) {
+        this.#retire(host);
+        continue;
+      }
+      // A daemon that is out is restarted by its operator.
+      if (host.outAt !== null) host.end("crash");
+      host.start();
     }
   }
 }

@@ -3,11 +3,13 @@ import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Host } from "../../../daemon/cluster/directory.ts";
 import { writeMembership } from "../../../daemon/cluster/member-file.ts";
-import type { Member } from "../../../daemon/cluster/membership-lock.ts";
+import type { Member, MembershipLock } from "../../../daemon/cluster/membership-lock.ts";
 import { ConfigError } from "../../../daemon/core/config/config.ts";
 import type { Log, LogFields } from "../../../daemon/core/log.ts";
 import { describeError, ServiceError } from "../../../daemon/core/service-error.ts";
 import type { Peers } from "../../../daemon/domain/rooms/deps.ts";
+import { liveRooms } from "../../../daemon/domain/rooms/index.ts";
+import type { RoomUid } from "../../../shared/ids.ts";
 import { type Asked, Daemon, type Done } from "./daemon.ts";
 import { Disk } from "./disk.ts";
 import type { Network } from "./network.ts";
@@ -31,6 +33,7 @@ export interface Surroundings {
   directory: string;
   pool: Pool;
   hostOf(hostId: string): SimulatedHost | undefined;
+  destroys(asked: Asked, done: Done): void;
   accepted(asked: Asked, done: Done, host: SimulatedHost): void;
   violate(what: string): void;
 }
@@ -49,11 +52,14 @@ export class SimulatedHost {
   /** When it was cut off, paused or started for the last time. */
   disturbedAt = 0;
   isCopy = false;
+  /** When its daemon was told that another one is the member. */
+  outAt: number | null = null;
   /** It does not start any more. */
   isRetired = false;
   /** Of rooms that its database has again. */
   #lacksDrives = false;
   #lives = 0;
+  #rooms: ReadonlySet<RoomUid> = new Set();
 
   constructor(around: Surroundings, name: string, member: Member) {
     this.#around = around;
@@ -109,7 +115,14 @@ export class SimulatedHost {
     this.#become(how === "power" ? this.disk.durableBytes : this.disk.logBytes);
   }
 
+  /** Rooms that its database has, or had when its last daemon ended. */
+  get rooms(): ReadonlySet<RoomUid> {
+    if (this.daemon) this.#rooms = new Set(liveRooms(this.daemon.queries).map(({ room_uid }) => room_uid));
+    return this.#rooms;
+  }
+
   #become(bytes: number): void {
+    void this.rooms;
     this.daemon?.closeFile();
     this.daemon = null;
     this.disk.cut(bytes);
@@ -153,15 +166,13 @@ export class SimulatedHost {
     const { disk } = this;
     const { chance } = world;
     this.run = crypto.randomUUID();
+    this.outAt = null;
     const lacksDrives = this.#lacksDrives;
     this.#lacksDrives = false;
     return new Daemon({
       file: disk.database,
       member: this.member,
-      holder: {
-        ...{ run: this.run, place: this.name },
-        ...{ acknowledged: null, attempted: null, isOut: false },
-      },
+      holder: this.#holderOf(this.run),
       flushes: {
         sync: () => {
           const bytes = disk.logBytes;
@@ -183,8 +194,26 @@ export class SimulatedHost {
       open: openingOf(world, network, server, this.name, life),
       log: logOf(world),
       forward: (host, asked) => this.#forward(life, host, asked),
+      destroys: (asked, done) => this.#around.destroys(asked, done),
       accepted: (asked, done) => this.#around.accepted(asked, done, this),
     });
+  }
+
+  #holderOf(run: string): MembershipLock {
+    const told = () => {
+      this.outAt ??= this.#around.world.now;
+    };
+    let isOut = false;
+    return {
+      ...{ run, place: this.name, acknowledged: null, attempted: null },
+      get isOut() {
+        return isOut;
+      },
+      set isOut(is: boolean) {
+        isOut = is;
+        if (is) told();
+      },
+    };
   }
 
   #forward(life: Process, host: Host, asked: Asked): Promise<Done> {

@@ -16,7 +16,7 @@ export interface KnownRoom {
   madeAt: number;
   /** Durable messages, by their host. */
   acknowledged: Map<string, Acknowledged>;
-  /** Whether a call to destroy it was made, with any outcome. */
+  /** Whether a host has begun to destroy it. */
   mayBeDestroyed: boolean;
   /** By which host it took writes, by epoch, and since when. */
   writers: Map<number, Acknowledged>;
@@ -32,6 +32,12 @@ export class Ledger {
   readonly #now: () => number;
   /** Rooms of hosts that were removed, and why they are lost: of some no write is known yet. */
   readonly #removed = new Map<RoomUid, string>();
+  /** Keys that were granted, and have to be there while the directory forgets nothing. */
+  readonly granted = new Set<string>();
+  /** Keys that were revoked, with the data that have a tombstone of them. */
+  readonly revoked = new Map<string, Acknowledged>();
+  /** The newest epoch of each room that the directory has ever had. */
+  readonly #epochs = new Map<RoomUid, number>();
   /** The directory forgets no calls. */
   callsHold = true;
 
@@ -51,23 +57,30 @@ export class Ledger {
     return room;
   }
 
-  /** A host has made a write durable. Writes of a former host may be lost. */
-  accepted(asked: Asked, { room_uid, epoch }: Done, by: SimulatedHost, isHolder: boolean): void {
+  /** A host has made a write durable. Writes of a former host may be lost. `isKnown`: the directory has a newer epoch, or has forgotten nothing. */
+  accepted(asked: Asked, { room_uid, epoch }: Done, by: SimulatedHost, isHolder: boolean, isKnown: boolean): void {
     const host = by.member.host_id;
     const room = this.#room(room_uid, asked.room_id);
     if (asked.does === "create" && asked.idempotency_key !== undefined) this.#madeBy(asked.idempotency_key, room_uid);
-    if (asked.does === "destroy") room.mayBeDestroyed = true;
     if (room.lostBy !== null) return;
     const other = room.writers.get(epoch);
     if (other && other.host !== host)
       this.#violate(`${room_uid} took writes on ${other.host} and on ${host} in epoch ${epoch}`);
     const newest = Math.max(epoch, ...room.writers.keys());
     // A host that was set back may have a room again that has ended elsewhere.
-    if (newest > epoch && !room.mayBeDestroyed)
-      this.#violate(`${room_uid} took a write in epoch ${epoch} on ${host}, after one in ${newest}`);
+    const isOld = newest > epoch && !room.mayBeDestroyed;
+    if ((isOld || (this.#epochs.get(room_uid) ?? 0) > epoch) && !isKnown) {
+      room.lostBy = "the directory and a host forgot its move";
+      return;
+    }
+    if (isOld) this.#violate(`${room_uid} took a write in epoch ${epoch} on ${host}, after one in ${newest}`);
     if (!isHolder) return;
     if (!other) room.writers.set(epoch, { at: this.#now(), host, data: by.name });
     if (asked.does === "send") room.acknowledged.set(asked.message_id, { at: this.#now(), host, data: by.name });
+  }
+
+  placed(room_uid: RoomUid, epoch: number): void {
+    this.#epochs.set(room_uid, Math.max(epoch, this.#epochs.get(room_uid) ?? 0));
   }
 
   #madeBy(key: string, room_uid: RoomUid): void {
@@ -77,9 +90,30 @@ export class Ledger {
     this.#made.set(key, room_uid);
   }
 
-  asked(asked: Asked): void {
-    if (asked.does !== "destroy") return;
-    for (const room of this.rooms.values()) if (room.room_id === asked.room_id) room.mayBeDestroyed = true;
+  revokedOn(id: string, { member, name }: SimulatedHost): void {
+    this.revoked.set(id, { at: this.#now(), host: member.host_id, data: name });
+  }
+
+  /** Rooms that a call with an Idempotency-Key has made, and that may have ended: the call may be repeated. */
+  get repeatable(): { idempotency_key: string; room_id: string }[] {
+    return [...this.#made].flatMap(([idempotency_key, room_uid]) => {
+      const room = this.rooms.get(room_uid);
+      return room?.mayBeDestroyed ? [{ idempotency_key, room_id: room.room_id }] : [];
+    });
+  }
+
+  /** When these data took the first writes for rooms that are on other hosts since. */
+  hadAt(data: string): { room_uid: RoomUid; at: number }[] {
+    return [...this.rooms.values()].flatMap(({ room_uid, writers, mayBeDestroyed, lostBy }) => {
+      const [last, former] = [...writers.values()].reverse();
+      const hasLeft = former?.data === data && last?.data !== data;
+      return former && hasLeft && !mayBeDestroyed && lostBy === null ? [{ room_uid, at: former.at }] : [];
+    });
+  }
+
+  /** From here on it may end, whatever becomes of the call. */
+  destroys({ room_id }: Asked, { room_uid }: Done): void {
+    this.#room(room_uid, room_id).mayBeDestroyed = true;
   }
 
   lose(which: (room: KnownRoom) => boolean, why: string): void {
@@ -92,10 +126,12 @@ export class Ledger {
     for (const room_uid of placed) this.#removed.set(room_uid, why);
     const isLast = ({ writers }: KnownRoom) => !isWhole && [...writers.values()].at(-1)?.host === host;
     this.lose((room) => this.#removed.has(room.room_uid) || isLast(room), why);
+    for (const [id, by] of this.revoked) if (by.host === host) this.revoked.delete(id);
   }
 
   /** Data of a host are as they were at a moment: later rows of rooms are lost. `owned`: its rooms by the directory. */
   setBack(data: string, to: number, owned: ReadonlySet<RoomUid>): void {
+    for (const [id, by] of this.revoked) if (by.data === data && by.at > to) this.revoked.delete(id);
     for (const room of this.rooms.values()) {
       const last = [...room.writers.values()].at(-1);
       const isHere = owned.has(room.room_uid) || (last?.data === data && room.lostBy === null);

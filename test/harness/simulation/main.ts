@@ -1,27 +1,32 @@
 /**
  * Runs simulations, one per seed, in a separate process: `bun test/harness/simulation/main.ts FIRST [COUNT]`. Prints a line of JSON for
- * each failure, and one for all. With --trace it prints all events.
+ * each failure, and one for all. With --trace it prints all events, with --mutation the daemon has a fault.
  */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { isMutation, MUTATIONS } from "./mutations.ts";
 import { installRuntime } from "./runtime.ts";
-
-installRuntime();
-const { Pool } = await import("./sqlite.ts");
-const { simulate } = await import("./simulation.ts");
-const { openConnection } = await import("../../../daemon/db/client.ts");
-const { migrate } = await import("../../../daemon/db/migrate.ts");
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
   options: {
+    /** A fault in the daemon; ends with the first seed that fails. */
+    ...{ mutation: { type: "string" }, "until-failure": { type: "boolean" } },
     ...{ trace: { type: "boolean" }, seconds: { type: "string" } },
     /** Without faults of the database; a file for the statements that it carries out. */
     ...{ steady: { type: "boolean" }, statements: { type: "string" } },
   },
 });
+const mutation = values.mutation ?? null;
+if (mutation !== null && !isMutation(mutation)) throw new Error(`no mutation is named ${mutation}`);
+installRuntime(mutation === null ? [] : MUTATIONS[mutation]);
+const { Pool } = await import("./sqlite.ts");
+const { simulate } = await import("./simulation.ts");
+const { openConnection } = await import("../../../daemon/db/client.ts");
+const { migrate } = await import("../../../daemon/db/migrate.ts");
+
 const [first = 1, count = 1] = positionals.map(Number);
 /** Of processor time. */
 const mostSeconds = Number(values.seconds ?? Number.POSITIVE_INFINITY);
@@ -43,7 +48,7 @@ process.on("unhandledRejection", (error) => {
 const startedAt = performance.now();
 const total = { seeds: 0, failed: 0, events: 0, acknowledged: 0, refused: 0 };
 const hashes: Record<string, string> = {};
-for (let seed = first; seed < first + count && !isOver(); seed++) {
+for (let seed = first; seed < first + count && !isOver() && !(total.failed > 0 && values["until-failure"]); seed++) {
   const outcome = simulate({
     ...{ seed, directory, pool, isSteady: values.steady === true },
     ...(values.trace && { trace: (line: string) => console.log(line) }),

@@ -32,8 +32,8 @@ export class PostgresModel {
   /** Committed states, the oldest first. */
   readonly history: { at: number; state: State }[] = [];
   isDown = false;
-  /** Called with each state once it is committed. */
-  onCommit: (state: State) => void = () => {};
+  /** Called with each state once it is committed, the process of the client and the beginning of its transaction. */
+  onCommit: (state: State, by: string, startedAtMs: number) => void = () => {};
   /** Fault of a COMMIT: it is lost before it is done, or its answer is. */
   commitFault: () => "before" | "after" | null = () => null;
   readonly sessions = new Set<ServerSession>();
@@ -69,11 +69,11 @@ export class PostgresModel {
     for (const session of [...this.sessions]) session.end(new ServerError("FATAL", code, "the session is terminated"));
   }
 
-  commit(transaction: Transaction): void {
+  commit(transaction: Transaction, by: string): void {
     if (transaction.hasWritten) {
       this.state = transaction.over(this.state);
       this.history.push({ at: this.#world.now, state: this.state });
-      this.onCommit(this.state);
+      this.onCommit(this.state, by, transaction.startedAtMs);
     }
     const { notifies } = transaction;
     if (notifies !== null) for (const session of this.sessions) session.notify(notifies);
@@ -116,6 +116,8 @@ export class ServerSession {
   readonly #server: PostgresModel;
   readonly #events: SessionEvents;
   readonly #number: number;
+  /** Process of the client. */
+  readonly #client: string;
   readonly #listens = new Set<string>();
   #transaction: Transaction | null = null;
   /** Whether its last statement waited for a lock. */
@@ -125,10 +127,11 @@ export class ServerSession {
   #idleMs = 0;
   #stopIdle: () => void = () => {};
 
-  constructor(world: World, server: PostgresModel, events: SessionEvents) {
+  constructor(world: World, server: PostgresModel, events: SessionEvents, client = "") {
     this.#world = world;
     this.#server = server;
     this.#events = events;
+    this.#client = client;
     this.#number = server.sessionCount++;
     server.sessions.add(this);
   }
@@ -199,7 +202,7 @@ export class ServerSession {
     const transaction = this.#transaction;
     const end = () => this.end(new ServerError("FATAL", "57P01", "the session is terminated"));
     const fault = transaction?.hasWritten ? this.#server.commitFault() : null;
-    if (fault !== "before" && transaction && !transaction.hasFailed) this.#server.commit(transaction);
+    if (fault !== "before" && transaction && !transaction.hasFailed) this.#server.commit(transaction, this.#client);
     if (fault !== null) {
       this.#record(fault === "before" ? "ROLLBACK" : "COMMIT", [], null);
       this.#transaction = null;
@@ -224,7 +227,7 @@ export class ServerSession {
       isDone = true;
       stopTimeout();
       if (answer instanceof Error) transaction.hasFailed = true;
-      else if (!this.#transaction) this.#server.commit(transaction);
+      else if (!this.#transaction) this.#server.commit(transaction, this.#client);
       if (!this.#transaction) this.#server.unlock(this);
       done(answer);
     };

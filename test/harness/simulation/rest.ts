@@ -22,6 +22,7 @@ export function atRest(service: Service): string[] {
   copiesAreWhole(rest);
   roomsArePlaced(rest);
   nothingIsLost(rest);
+  keysAreRight(rest);
   return rest.wrong;
 }
 
@@ -77,6 +78,14 @@ function roomsArePlaced({ service, hosts, placements, wrong }: Rest): void {
     const lacking = placements.filter((each) => each.host_id === host_id && !live.has(each.room_uid));
     for (const { room_uid } of lacking) wrong.push(`${host_id} lacks ${room_uid}, which is placed there`);
   }
+}
+
+/** What was revoked lets nothing in, and what was granted does. */
+function keysAreRight({ service, wrong }: Rest): void {
+  const { granted, revoked } = service.ledger;
+  const row = (id: string) => service.server.state.rows.get(`ssh_keys ${JSON.stringify([id])}`)?.row ?? null;
+  for (const id of revoked.keys()) if (row(id) !== null) wrong.push(`the key ${id} was revoked, and is there again`);
+  if (service.isWhole) for (const id of granted) if (row(id) === null) wrong.push(`the key ${id} is lost`);
 }
 
 function nothingIsLost({ service, hosts, placements, wrong }: Rest): void {

@@ -5,6 +5,7 @@
 
 import { readFileSync } from "node:fs";
 import { plugin } from "bun";
+import type { Replacement } from "./mutations.ts";
 import { currentWorld, type World } from "./world.ts";
 
 class SimulatedTimer {
@@ -101,7 +102,14 @@ function ofProcess<T extends object>(make: () => T): T {
   });
 }
 
-export function installRuntime(): void {
+function replaced(text: string, path: string, { module, from, to }: Replacement): string {
+  if (!path.endsWith(module)) return text;
+  if (!text.includes(from)) throw new Error(`${path} has no ${from}`);
+  return text.replace(from, to);
+}
+
+/** With faults in the daemon's modules, if some are given. */
+export function installRuntime(mutation: readonly Replacement[]): void {
   replace(globalThis, "setTimeout", later);
   replace(globalThis, "setInterval", again);
   replace(
@@ -118,11 +126,13 @@ export function installRuntime(): void {
     return bytes;
   });
   Object.assign(globalThis, { ofProcess });
+  const read = (path: string) =>
+    mutation.reduce((text, each) => replaced(text, path, each), readFileSync(path, "utf8"));
   plugin({
     name: "simulation",
     setup: (build) => {
       build.onLoad({ filter: LOADED }, ({ path }) => ({
-        contents: simulated(path, readFileSync(path, "utf8")),
+        contents: simulated(path, read(path)),
         loader: "ts",
       }));
     },

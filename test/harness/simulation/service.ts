@@ -30,6 +30,21 @@ export function placementsOf(state: State): Placement[] {
 const isGone = (state: State, hostId: string) =>
   (state.rows.get(`hosts ${JSON.stringify([hostId])}`)?.row as { state?: string } | null)?.state === "gone";
 
+/** Whether a change moves a room, removes a row, or makes another daemon the member. */
+function isNotable(before: State, after: State): boolean {
+  for (const [id, { tbl, row }] of after.rows === before.rows ? [] : after.rows) {
+    const was = before.rows.get(id)?.row;
+    if (tbl === "placements" && row && was && (row as unknown as Placement).epoch > (was as unknown as Placement).epoch)
+      return true;
+    if (tbl === "ssh_keys" && row === null && was) return true;
+  }
+  for (const [id, { run }] of after.leases === before.leases ? [] : after.leases) {
+    const was = before.leases.get(id)?.run;
+    if (was && was !== run) return true;
+  }
+  return false;
+}
+
 export class Service {
   readonly world: World;
   readonly network: Network;
@@ -44,6 +59,10 @@ export class Service {
   /** When PostgreSQL was away, or another, for the last time. */
   #disturbedAt = 0;
   #before: State;
+  /** Directories directly before changes that one which is set back must not lose. */
+  readonly notable: State[] = [];
+  /** A host with news: clients call it more often for a while. */
+  focus: { host: SimulatedHost; until: number } | null = null;
 
   constructor(world: World, directory: string, pool: Pool, hosts: readonly string[]) {
     this.world = world;
@@ -52,7 +71,7 @@ export class Service {
     this.network = new Network(world);
     this.server = new PostgresModel(world, firstState(hosts, world.wallMs));
     this.#before = this.server.state;
-    this.server.onCommit = (state) => this.#committed(state);
+    this.server.onCommit = (...committed) => this.#committed(...committed);
     this.ledger = new Ledger(
       () => world.now,
       (what) => this.violate(what),
@@ -96,10 +115,18 @@ export class Service {
     this.#before = state;
   }
 
+  destroys(asked: Asked, done: Done): void {
+    this.ledger.destroys(asked, done);
+  }
+
   /** A host has made a write durable. */
   accepted(asked: Asked, done: Done, host: SimulatedHost): void {
     const isHolder = this.isHolder(host);
-    this.ledger.accepted(asked, done, host, isHolder);
+    const placed = this.server.state.rows.get(`placements ${JSON.stringify([done.room_uid])}`)?.row as
+      | Placement
+      | null
+      | undefined;
+    this.ledger.accepted(asked, done, host, isHolder, this.ledger.callsHold || (placed?.epoch ?? 0) > done.epoch);
     const since = this.world.now - KNOWN_AFTER_MS;
     if (Math.max(host.disturbedAt, this.#disturbedAt) > since) return;
     const was = this.#whyNot(this.server.stateAt(since), asked, done, host);
@@ -121,24 +148,39 @@ export class Service {
     return named ? `${named.host_id} has a room of that name, ${named.room_uid}` : null;
   }
 
-  #committed(state: State): void {
+  /** `by` is the process of the session, `startedAtMs` the beginning of the transaction. */
+  #committed(state: State, by: string, startedAtMs: number): void {
     for (const { member } of this.hosts) {
       const { host_id } = member;
       if (!isGone(state, host_id) || isGone(this.#before, host_id)) continue;
       const placed = placementsOf(this.#before).filter((each) => each.host_id === host_id);
-      this.ledger.removeHost(
-        host_id,
-        placed.map(({ room_uid }) => room_uid),
-        this.isWhole,
-      );
+      const rooms = placed.map(({ room_uid }) => room_uid);
+      const here = this.hosts.flatMap((host) => (host.member.host_id === host_id ? [...host.rooms] : []));
+      this.ledger.removeHost(host_id, this.isWhole ? rooms : [...rooms, ...here], this.isWhole);
     }
+    if (isNotable(this.#before, state)) this.notable.push(this.#before);
+    if (state.rows !== this.#before.rows)
+      for (const { room_uid, epoch } of placementsOf(state)) this.ledger.placed(room_uid, epoch);
+    this.#requireNoReturn(state, by, startedAtMs);
     this.#before = state;
     if (!this.isWhole) return;
-    // The names of rooms that have ended are freed a moment later. A room that has moved is counted by its next host a moment later.
+    // The names of rooms that have ended are freed a moment later.
     const { rooms: known } = this.ledger;
-    const placed = placementsOf(state).filter(({ epoch }) => epoch === 1);
-    const rooms = placed.filter(({ room_uid }) => !known.get(room_uid)?.mayBeDestroyed).length;
+    const rooms = placementsOf(state).filter(({ room_uid }) => !known.get(room_uid)?.mayBeDestroyed).length;
     if (rooms > MAX_ROOMS) this.violate(`${ORG} has ${rooms} rooms, and may have ${MAX_ROOMS}`);
+  }
+
+  /** A daemon that has heard that it is out beats no more, and changes nothing. */
+  #requireNoReturn({ leases, changes }: State, by: string, startedAtMs: number): void {
+    const host = this.hosts.find(({ process }) => process?.name === by);
+    if (!host || host.outAt === null) return;
+    const { host_id } = host.member;
+    const lease = leases.get(host_id);
+    if (lease?.run === host.run && lease !== this.#before.leases.get(host_id))
+      this.violate(`${host.name} was out, and is a member again`);
+    const startedAt = startedAtMs - (this.world.wallMs - Math.floor(this.world.now));
+    if (changes !== this.#before.changes && host.outAt < startedAt)
+      this.violate(`${host.name} is out, and has changed what hosts share`);
   }
 
   isGone(host: SimulatedHost): boolean {

@@ -55,10 +55,15 @@ export function openingOf(
           });
           return;
         }
-        theirs = new ServerSession(world, server, {
-          notified: (channel) => toClient(() => isOver || onNotification?.(channel)),
-          over: (error) => toClient(() => finish(error as Error)),
-        });
+        theirs = new ServerSession(
+          world,
+          server,
+          {
+            notified: (channel) => toClient(() => isOver || onNotification?.(channel)),
+            over: (error) => toClient(() => finish(error as Error)),
+          },
+          process.name,
+        );
         toClient(resolve);
       });
       void over.promise.then(() => reject(new Error("Connection terminated")));

@@ -146,7 +146,7 @@ function* beat(view: View, values: readonly unknown[], text: string): Steps {
 const byText = (a: string, b: string) => (a === b ? 0 : a < b ? -1 : 1);
 const textOf = (row: Row | null) => row && JSON.stringify(row);
 
-function headOf(view: View, [seq, change_id, cluster_id]: readonly unknown[]): QueryResult {
+function headOf(view: View, [seq, change_id, cluster_id, seen, seen_id]: readonly unknown[]): QueryResult {
   const cluster = clusterOf(view);
   if (!cluster) return selected();
   const changes = changesOf(view);
@@ -154,8 +154,20 @@ function headOf(view: View, [seq, change_id, cluster_id]: readonly unknown[]): Q
     ...{ seq: cluster.seq, is_ours: cluster.cluster_id === cluster_id },
     change_id: changes.find((change) => change.seq === cluster.seq)?.change_id ?? null,
     is_known: changes.some((change) => change.seq === Number(seq) && change.change_id === change_id),
+    is_seen_known: seen === null || changes.some((change) => change.seq === seen && change.change_id === seen_id),
+    has_earlier: changes.some((change) => change.seq <= Number(seq)),
   });
 }
+
+function newest(view: View): QueryResult {
+  const cluster = clusterOf(view);
+  if (!cluster) return selected();
+  const last = changesOf(view).find((change) => change.seq === cluster.seq);
+  return selected({ seq: cluster.seq, change_id: last?.change_id ?? null });
+}
+
+const hasChange = (view: View, [seq, change_id]: readonly unknown[]): QueryResult =>
+  selected(...(changesOf(view).some((each) => each.seq === Number(seq) && each.change_id === change_id) ? [{}] : []));
 
 function changesBetween(view: View, [after, upTo, host_id, most]: readonly unknown[]): QueryResult {
   const found = changesOf(view).filter(({ seq }) => seq > Number(after) && seq <= Number(upTo));
@@ -288,6 +300,8 @@ const STATEMENTS: readonly (readonly [RegExp, Statement])[] = [
   ],
   [/^SELECT seq FROM roomd\.cluster$/, (view) => selected(...view.all("cluster").map(([, { seq }]) => ({ seq })))],
   [/^SELECT seq::float8 AS seq, cluster_id = \$3 AS is_ours, /, headOf],
+  [/^SELECT seq::float8 AS seq, \(SELECT change_id FROM roomd\.changes WHERE changes\.seq = cluster\.seq\)/, newest],
+  [/^SELECT FROM roomd\.changes WHERE seq = \$1 AND change_id = \$2$/, hasChange],
   [/^SELECT seq::float8 AS seq, change_id, host_id = \$3 AS is_own FROM roomd\.changes /, changesBetween],
   [/^SELECT tbl, key, "row"::text AS row, seq::float8 AS seq FROM roomd\.rows /, rowsBetween],
   [/^SELECT max\(key\) AS last, json_agg/, pageOfTable],

@@ -153,6 +153,17 @@ test("removed rows that granted access do not return with a restored directory",
     a.queries.all(sql.raw(tables.map((table) => `SELECT '${table}' FROM ${table}`).join(" UNION ALL ")));
   expect(left()).toEqual([]);
   expect([...a.putAgain, ...b.putAgain]).not.toEqual([]);
+  // A directory that was set back twice may have one in a change that is new here.
+  const key = `roomd.rows WHERE tbl = 'ssh_keys'`;
+  await server.sql(`UPDATE roomd.cluster SET seq = seq + 1;
+    INSERT INTO roomd.changes (seq, change_id, host_id) SELECT seq, 'again', 'a' FROM roomd.cluster;
+    UPDATE roomd.rows SET seq = (SELECT seq FROM roomd.cluster), "row" = json_build_object('ssh_key_id', 'ssh', 'org_id', 'org_a',
+      'name', '', 'algorithm', '', 'fingerprint', 'f', 'public_key', '', 'created_at', '${AT}', 'created_by_type', '', 'created_by_id', '')
+      WHERE tbl = 'ssh_keys'`);
+  expect(await server.sql(`SELECT count(*) FROM ${key} AND "row" IS NOT NULL`)).toBe("1");
+  for (let again = 0; again < 2; again++) await pullAll([b, a]);
+  await expectConverged([a, b]);
+  expect(left()).toEqual([]);
   // The same keys later are other rows.
   await a.rounds.change(() => insertAll("2026-02-01T00:00:00.000Z"), true);
   await asOf();
