@@ -3,7 +3,7 @@
  *
  *   known point    the changes after it, page by page: each page moves the point
  *   seen           the newest change as of which rows were read: a page has rows as they are by later changes than its last one, or lacks them,
- *                  until those follow. If the directory loses that change, the point says too little about the copy
+ *                  until those follow. A directory that loses that change requires a comparison of the whole copy
  *   any other      all rows table by table, as for a host that joins, or has a copy of changes that the directory lost (whole.ts)
  */
 import { ServiceError } from "../core/service-error.ts";
@@ -131,7 +131,7 @@ const ROWS = `
 
 interface Named {
   to: Point;
-  /** Whether the directory has a point, and one that was seen. */
+  /** Presence of the point and of the seen change in the directory. */
   isKnown: boolean;
   isSeenKnown: boolean;
   hasEarlier: boolean;
@@ -170,8 +170,8 @@ async function hasChange(run: Run, point: Point | null): Promise<boolean> {
 }
 
 /**
- * Reads, if the directory still has the change as of which rows were read before. Returns what was read, and the change as of which it was; null: the
- * directory lost that change. Within a transaction.
+ * Reads rows of a directory with the change `seen`. Returns them with the newest change at that moment, or null for a directory without `seen`,
+ * which was set back. Within a transaction.
  */
 export async function readSince<T>(
   run: Run,

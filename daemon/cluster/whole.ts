@@ -7,8 +7,7 @@
  *   again    the rows that stay are put into the directory again (put-again.ts)
  *   done     the copy has the directory as of that change, and changes since follow in pages
  *
- * Each step requires that the directory still has the newest change as of which an earlier one was read: one that was set back since may lack what was
- * read, or have what was removed.
+ * Each step requires the newest change of the earlier steps in the directory. Without it the directory was set back meanwhile, and the comparison is void.
  */
 import type { Connections, Run } from "./connections.ts";
 import type { Copy } from "./copy.ts";

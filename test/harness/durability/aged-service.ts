@@ -24,7 +24,7 @@ const numbers = (count: number) =>
 /** An identifier of the project's form. */
 const id = (prefix: string, i: string) => `'${prefix}_01AGED' || printf('%020d', ${i})`;
 
-/** The daemon has made a room, whose rows and directory are the model of the others. */
+/** The rows and the directory of the existing room are the model of the others. */
 export function ageService(daemon: TestDaemon, { records, keys, rooms, calls }: Age): void {
   const database = new Database(join(daemon.dataDir, "roomd.db"));
   database.run("PRAGMA synchronous = OFF");
@@ -75,7 +75,7 @@ function copyRows(
   );
 }
 
-/** Records after those that there are, in the same chain, up to now. */
+/** Appends records to the chain, up to now. */
 function appendRecords(database: Database, count: number, rooms: readonly { room_uid: string }[]): void {
   const model = database.query<AuditRow, []>("SELECT * FROM audit WHERE org_key <> '' ORDER BY seq DESC LIMIT 1").get();
   if (!model) throw new Error("the audit has no record");

@@ -175,8 +175,8 @@ export class Faults {
   }
 
   /**
-   * A host has the disk again that it had before a room left it, and starts while PostgreSQL is away: the first that it hears then, with calls at
-   * once, is that the room is another host's. Or the directory has forgotten it too, and the other host says it again.
+   * A host starts on its disk from before a room left it, without PostgreSQL. With the connection it learns of the move, while clients call.
+   * In a part of these cases the directory is set back to the same time, and the other host repeats the epoch.
    */
   comeBackOld(): void {
     const { world, hosts, server, ledger } = this.#service;
@@ -208,8 +208,8 @@ export class Faults {
   }
 
   /**
-   * A host is paused until a copy of it is the member, continues, and hears that it is out. Then the directory is set back to before the copy, and
-   * the host beats before it.
+   * A host is paused until its copy is the member, and resumes: its daemon is out. Then the directory is set back to before the copy's first beat, and
+   * the host beats first.
    */
   succeed(): void {
     const { world, hosts, server } = this.#service;
@@ -234,7 +234,7 @@ export class Faults {
     });
   }
 
-  /** Either of the two may be the host from here on, and what the other one has taken since the copy is lost. */
+  /** Either of the two continues as the host; writes of the other since the copy are lost. */
   #forked(host: SimulatedHost, copy: SimulatedHost): void {
     const { ledger } = this.#service;
     const here = host.rooms;

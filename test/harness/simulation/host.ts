@@ -52,7 +52,7 @@ export class SimulatedHost {
   /** When it was cut off, paused or started for the last time. */
   disturbedAt = 0;
   isCopy = false;
-  /** When its daemon was told that another one is the member. */
+  /** Time at which its daemon learned of another member with its data. */
   outAt: number | null = null;
   /** It does not start any more. */
   isRetired = false;

@@ -1,6 +1,6 @@
 /** Faults that are put into the daemon, to show that simulations find them: each removes one of the protections of several hosts. */
 
-/** A text of a module, and the one that replaces it. */
+/** A text of a module and its replacement. */
 export interface Replacement {
   /** End of the path of the module. */
   module: string;
@@ -23,7 +23,7 @@ export const MUTATIONS = {
       to: "branching: null, epoch: 1 }",
     },
   ],
-  // Each of the two corrects what the other one misses.
+  // Each of the two hides the absence of the other.
   "a directory that forgot a move is not told the epoch": [
     {
       module: "/cluster/self-sync.ts",

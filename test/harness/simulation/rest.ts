@@ -80,7 +80,7 @@ function roomsArePlaced({ service, hosts, placements, wrong }: Rest): void {
   }
 }
 
-/** What was revoked lets nothing in, and what was granted does. */
+/** Revoked keys are absent, granted keys are present. */
 function keysAreRight({ service, wrong }: Rest): void {
   const { granted, revoked } = service.ledger;
   const row = (id: string) => service.server.state.rows.get(`ssh_keys ${JSON.stringify([id])}`)?.row ?? null;

@@ -1,7 +1,7 @@
 /**
- * SQLite as simulated daemons open it. A database of the pool keeps its connection, with the statements and the schema that it has read, after the
- * daemon ends: the next daemon continues with it once the log was cut to what its disk has. Most of the time of a simulation went into opening.
- * All databases of the pool are the same file, of the current schema: SQLite never writes the log into it.
+ * SQLite for simulated daemons. A database of the pool keeps its connection, with prepared statements and parsed schema, after the
+ * end of a daemon: the next daemon continues on it, with the log cut to its durable part. Opening took most of the time of a simulation.
+ * The databases of the pool are equal files of the current schema, since SQLite never writes the log into them.
  */
 import { constants, Database as Native, type Statement } from "bun:sqlite";
 import { copyFileSync, existsSync, openSync, readFileSync, truncateSync, writeFileSync, writeSync } from "node:fs";
