@@ -18,7 +18,7 @@ const AGE: Age = {
 };
 const AUDIT = "/v1/orgs/self/audit";
 const DAYS_MS = 3 * 86_400_000;
-const MOST_PAGES = 5;
+const MAX_PAGES = 5;
 
 const QUERIES = [
   ...["/v1/rooms?limit=200", "/v1/overview/rooms?limit=100", "/v1/orgs/self/keys?limit=200", "/v1/orgs/self/usage"],
@@ -31,7 +31,7 @@ const QUERIES = [
 async function ask(daemon: TestDaemon): Promise<void> {
   for (const path of QUERIES) {
     let cursor: string | null = null;
-    for (let page = 0; page < MOST_PAGES; page++) {
+    for (let page = 0; page < MAX_PAGES; page++) {
       const more: string = cursor ? `${path.includes("?") ? "&" : "?"}cursor=${encodeURIComponent(cursor)}` : "";
       const answer = await daemon.ok("GET", path + more);
       cursor = answer.next_cursor ?? null;

@@ -30,7 +30,7 @@ describe("different code", () => {
   });
 
   test("differs from a change of text alone", () => {
-    const [one, other] = codesOf('f("one", `two ${a}`, <b>three</b>)', 'f("1", `2 ${a}`, <b>3</b>)', true);
+    const [one, other] = codesOf(`f("one", \`two \${a}\`, <b>three</b>)`, `f("1", \`2 \${a}\`, <b>3</b>)`, true);
     expect(one).toBe(other);
     const [call, otherCall] = codesOf('f("one")', 'g("one")', true);
     expect(call).not.toBe(otherCall);

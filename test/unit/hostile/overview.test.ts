@@ -14,7 +14,7 @@ import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import { boundOf, longestTurn } from "../../harness/event-loop/longest-turn.ts";
 
 /** Pieces are of 2 ms; in one turn the waits take 17. */
-const MOST_MS = 4;
+const MAX_MS = 4;
 const ORG = "org_1" as OrgId;
 const ROOM = { room_id: "r", room_uid: "rom_r" as RoomUid, org_id: ORG };
 const CALLER = { org_id: ORG, scopes: ["rooms:read"], agent_id: null, room_ids: null } as never;
@@ -75,5 +75,5 @@ test.each([
   for (let n = 0; n < 3; n++) await ask();
   const longest = await longestTurn(ask);
   console.log(`longest turn: ${longest.toFixed(1)} ms`);
-  expect(longest).toBeLessThan(boundOf(MOST_MS));
+  expect(longest).toBeLessThan(boundOf(MAX_MS));
 });
