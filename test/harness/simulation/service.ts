@@ -122,10 +122,9 @@ export class Service {
   /** A host has made a write durable. */
   accepted(asked: Asked, done: Done, host: SimulatedHost): void {
     const isHolder = this.isHolder(host);
-    const placed = this.server.state.rows.get(`placements ${JSON.stringify([done.room_uid])}`)?.row as
-      | Placement
-      | null
-      | undefined;
+    const placed = this.server
+      .stateAt(this.world.now - KNOWN_AFTER_MS)
+      .rows.get(`placements ${JSON.stringify([done.room_uid])}`)?.row as Placement | null | undefined;
     this.ledger.accepted(asked, done, host, isHolder, this.ledger.callsHold || (placed?.epoch ?? 0) > done.epoch);
     const since = this.world.now - KNOWN_AFTER_MS;
     if (Math.max(host.disturbedAt, this.#disturbedAt) > since) return;
