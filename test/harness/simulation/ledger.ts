@@ -135,8 +135,11 @@ export class Ledger {
     for (const room of this.rooms.values()) {
       const last = [...room.writers.values()].at(-1);
       const isHere = owned.has(room.room_uid) || (last?.data === data && room.lostBy === null);
+      // It may have left and come back without a write in its newest epochs.
+      const hasMoved = (this.#epochs.get(room.room_uid) ?? 0) > Math.max(0, ...room.writers.keys());
       // It came after that moment, and is nowhere now.
-      if (isHere && (room.madeAt > to || (last && last.at > to) || last?.data !== data)) room.lostBy ??= "set back";
+      const isNewer = room.madeAt > to || (last && last.at > to) || last?.data !== data || hasMoved;
+      if (isHere && isNewer) room.lostBy ??= "set back";
       for (const [message, { at, data: by }] of room.acknowledged)
         if (by === data && at > to) room.acknowledged.delete(message);
     }

@@ -30,8 +30,8 @@ const MAIN = join(import.meta.dirname, "../../harness/simulation/main.ts");
 const HOSTS = ["host-1", "host-2"];
 /** Processor time of one core. */
 const SECONDS = LONG ? 7_200 : 120;
-/** A fault in the daemon fails one of so many, mostly one of the first twenty. */
-const SEEDS_OF_MUTATION = 300;
+/** Enough to find each fault of the table. */
+const SEEDS_OF_MUTATION = 600;
 
 interface Total {
   seeds: number;
@@ -65,8 +65,11 @@ describe("simulations of several hosts", () => {
   test.each(Object.keys(MUTATIONS))(
     "fail if, by a fault in the daemon, %s",
     async (name) => {
-      const { total } = await simulations(1, SEEDS_OF_MUTATION, "--until-failure", "--mutation", name);
+      const { lines, total } = await simulations(1, SEEDS_OF_MUTATION, "--until-failure", "--mutation", name);
       expect(total.failed).toBe(1);
+      // Without the fault the same seed passes.
+      const { seed } = JSON.parse(lines.at(-2) ?? "{}") as { seed: number };
+      expect((await simulations(seed)).total).toMatchObject({ seeds: 1, failed: 0 });
     },
     600_000,
   );
