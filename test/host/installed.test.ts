@@ -104,7 +104,7 @@ describe("installed from its package", () => {
     const { status, text } = await host.run(
       `${WITH_KEY} roomd template request astray --image docker://127.0.0.1:1/app:1`,
     );
-    expect([status, text]).toEqual([1, expect.stringContaining("127.0.0.1:1 is no public address")]);
+    expect([status, text]).toEqual([1, expect.stringContaining("127.0.0.1:1 is not a public address")]);
   });
 
   longTest("keeps counting in its sandbox during a restart and a kill of the service", async () => {

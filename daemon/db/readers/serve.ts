@@ -6,7 +6,7 @@ import { type Running, serveThread } from "../../core/threads/serve.ts";
 import { openReading, type Reading } from "../client.ts";
 import { type AnyRead, nextPart, PART_CHARACTERS, PART_MS } from "./read.ts";
 
-/** Bytes of a part, and the input of a run that would continue after it. */
+/** Bytes of a part of a read's output, and the input with which the read continues after it. */
 export interface ReadPart {
   bytes: Uint8Array;
   rest: unknown;

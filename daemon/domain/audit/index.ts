@@ -48,7 +48,7 @@ export interface Audit {
   operations: Bound[];
   /** For subscribers that forward records. */
   chains: Chains;
-  /** Anchors changed heads now. Never rejects. */
+  /** Stores the heads of changed chains as anchors, without waiting for the next period. Never rejects. */
   anchor(): Promise<void>;
   /** Ends the streams of a room that moves to another host. */
   endRoom(roomUid: string): void;

@@ -1,4 +1,4 @@
-/** Lookups for the fabric: whether an agent has a sandbox, and its state. */
+/** Lookups for messages between agents (the fabric): whether an agent of a room has a sandbox, and its state. */
 import { and, desc, eq, notInArray, sql } from "drizzle-orm";
 import type { RoomUid } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";

@@ -74,7 +74,7 @@ export async function makeEmpty(
   [empty, below]: readonly [empty: FileRole, below: FileRole],
   virtualSize: number,
 ): Promise<void> {
-  // Relative to the location of a sandbox's copy; the path is set in each copy (host/images/base.ts).
+  // Backing file of the disk, relative to the directory of a sandbox's copy of it; each copy sets its own path (host/images/base.ts).
   const backing = relative(paths.sandbox("any").directory, join(directory, FILE_NAMES[below]));
   await makeOverlay(qemu_img, join(directory, FILE_NAMES[empty]), backing, virtualSize);
 }

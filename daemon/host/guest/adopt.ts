@@ -62,7 +62,7 @@ export async function adoptGuest(
   };
   try {
     const machine = await within(meetMachine(parts, qemu), QEMU_DEADLINE_MS, "QEMU's answer");
-    // Data that it has written may have to reach the disk first.
+    // The cancellation may wait until QEMU's written data are on disk.
     await machine.cancelSave();
     const { found, paused } = await within(leadMachine(machine, as), QEMU_DEADLINE_MS, "QEMU's answer");
     const address = vsockAddress(host, plan);

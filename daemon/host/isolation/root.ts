@@ -31,7 +31,7 @@ export interface VisibleDirectories {
 const PROGRAMS = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 const SYSTEM_FILES = [
   ...["/etc/ld.so.cache", "/etc/alternatives"],
-  // QEMU aligns a guest's memory by this file.
+  // QEMU reads the size of huge pages here, and aligns a guest's memory to it.
   "/sys/kernel/mm/transparent_hugepage",
 ];
 const DEVICES = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/kvm"];

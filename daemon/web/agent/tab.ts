@@ -14,6 +14,6 @@ export interface TabProps {
 export const sandboxPath = ({ room_id, sandbox_id }: SandboxRecord) =>
   `/v1/rooms/${part(room_id)}/sandboxes/${part(sandbox_id)}`;
 
-/** Whether it exists, so that its API can be called. */
+/** Whether the sandbox exists, so that its API can be called. */
 export const isThere = (sandbox: SandboxRecord | null): sandbox is SandboxRecord =>
   sandbox !== null && sandbox.state !== "destroyed";

@@ -35,7 +35,7 @@ test("a host whose clock differs from the database's reports it, with the offset
   await service.postgres.terminateSessions();
   const behind = {
     status: "warn",
-    message: expect.stringMatching(/^This host's clock is (59|60|61) s behind that of the database/),
+    message: expect.stringMatching(/^This host's clock is (59|60|61) s behind that of the cluster's database/),
     remedy: expect.stringContaining("NTP"),
   };
   await until("it is told", async () => (await told()).status === "warn");

@@ -215,7 +215,7 @@ describe("the disk usage of templates", () => {
     await ofOther("DELETE", buildPath(asked.body));
     own(otherId, "b", 1);
     const { template_mib, warnings } = await standing();
-    expect([template_mib.used, warnings]).toEqual([3, [expect.stringContaining("has 3 MiB of templates")]]);
+    expect([template_mib.used, warnings]).toEqual([3, [expect.stringContaining("has 3 MiB of custom templates")]]);
     const warned = await askOther("x");
     expect([warned.status, warned.body.warnings]).toEqual([202, warnings]);
     await ofOther("DELETE", buildPath(warned.body));

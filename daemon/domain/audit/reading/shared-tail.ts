@@ -11,7 +11,7 @@ export const AT_ONCE = 100;
 /** Events of a timeline; a reader that is behind reads older ones itself. */
 const MAX_EVENTS = 200;
 const MAX_CHARACTERS = 256 * 1024;
-/** Positions of up-to-date readers that are cached. */
+/** Cached slices of the tail, one per position of readers that are up to date. */
 const MAX_SLICES = 8;
 
 interface TailEvent {
