@@ -72,8 +72,8 @@ const LAST_CHARACTER = "\uffff";
  * LostFile.
  */
 export function listPart(queries: Queries, filter: AuditFilter): { rows: AuditRow[]; next: number | null } {
-  const { order, after, last, limit, since, until, room_uid } = filter;
-  const part = partOf(queries, chainKey(filter.org_id), { order, from: after, since, until, room_uid });
+  const { order, after, last, limit, since, until } = filter;
+  const part = partOf(queries, chainKey(filter.org_id), { order, from: after, since, until });
   if (!part) return { rows: [], next: null };
   const { next, ...share } = shareOf(part, order, { after, last });
   const rows = part.queries

@@ -113,7 +113,7 @@ describe("a file of the hub", () => {
   });
 
   test("is identified by its static imports, not by its dynamic ones", () => {
-    const text = `import{a as b}from"../part-1.js";import"../part-2.js";export*from"../part-3.js";x=()=>import("../part-4.js")`;
+    const text = `import{a as b}from"./part-1.js";import"./part-2.js";export*from"./part-3.js";x=()=>import("./part-4.js")`;
     expect(namesIn(text)).toEqual(["part-1.js", "part-2.js", "part-3.js"]);
   });
 });
@@ -134,7 +134,7 @@ async function importedBy(path: string, known = new Set<string>()): Promise<Set<
   return known;
 }
 
-/** `from"../x"` and `import"../x"`, the build's form of static imports. */
+/** `from"./x"` and `import"./x"`, the build's form of static imports. */
 function namesIn(text: string): string[] {
   return [...text.matchAll(/\b(?:from|import)\s*"\.\/([^"]+)"/g)].map(([, name = ""]) => name);
 }

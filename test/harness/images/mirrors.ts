@@ -7,7 +7,7 @@ import { basename, dirname, join } from "node:path";
 import { crc32 } from "node:zlib";
 
 const MODULE = "module.exports = 42;\n";
-const NPM_PROGRAM = "#!/usr/bin/env node\nconsole.log(require('../index.js'));\n";
+const NPM_PROGRAM = "#!/usr/bin/env node\nconsole.log(require('./index.js'));\n";
 
 /** A repository for `git clone URL/tiny.git`, with one file. */
 export function writeGitMirror(root: string): void {

@@ -29,8 +29,6 @@ export interface PartCriteria {
   /** Closed days without records in this time range are skipped. */
   since?: string | undefined;
   until?: string | undefined;
-  /** Closed days from before this room are left out. */
-  room_uid?: string | undefined;
 }
 
 interface Stretch {
@@ -54,7 +52,6 @@ const statementsOf = preparedBy((queries: Queries) => ({
   last: rawQuery<Stretch>(queries, `${STRETCHES} ORDER BY s.last_seq DESC LIMIT 1`),
   start: rawQuery<{ seq: number }>(queries, "SELECT seq FROM audit_starts WHERE org_key = ?"),
   at: rawQuery<{ at: string }>(queries, "SELECT at FROM audit WHERE org_key = ? AND seq = ?"),
-  created: rawQuery<{ created_at: string }>(queries, "SELECT created_at FROM rooms WHERE room_uid = ?"),
   days: rawQuery<{ name: string }>(queries, "SELECT name FROM audit_files WHERE removed_at IS NULL ORDER BY number"),
 }));
 
@@ -119,29 +116,18 @@ export function pastPart(queries: Queries, key: ChainKey, place: PartCriteria): 
   return stretch.first_seq > 1 ? stretch.first_seq : null;
 }
 
-/** Margin for differences between the clocks of a room's hosts. */
-const CLOCK_MS = 24 * 3600 * 1000;
-
-/** A moment before all records of a room; empty if it is unknown. */
-function creationOf(queries: Queries, roomUid: string): string {
-  const [room] = statementsOf(queries).created([roomUid]);
-  return room ? new Date(Date.parse(room.created_at) - CLOCK_MS).toISOString() : "";
-}
-
 /** The part is the table audit. */
 const TABLE = "table";
 
 function stretchAt(
   queries: Queries,
   key: ChainKey,
-  { order, from, since = "", until = END_OF_TIME, room_uid }: PartCriteria,
+  { order, from, since = "", until = END_OF_TIME }: PartCriteria,
 ): Stretch | typeof TABLE | null {
   const { asc, desc } = statementsOf(queries);
-  if (order === "desc" && (from === undefined || from > closedUpTo(queries, key) + 1)) return TABLE;
-  const created = room_uid === undefined ? "" : creationOf(queries, room_uid);
-  const earliest = since > created ? since : created;
-  if (order === "asc") return asc([key, from ?? 0, earliest, until])[0] ?? TABLE;
-  return desc([key, from ?? 0, earliest, until])[0] ?? null;
+  if (order === "asc") return asc([key, from ?? 0, since, until])[0] ?? TABLE;
+  if (from === undefined || from > closedUpTo(queries, key) + 1) return TABLE;
+  return desc([key, from, since, until])[0] ?? null;
 }
 
 function closed(queries: Queries, { first_seq, last_seq, name }: Stretch): ChainPart {

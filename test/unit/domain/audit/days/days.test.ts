@@ -424,26 +424,3 @@ describe("a walk on the event loop", () => {
     expect(wholly(ofEvents(days)).rows).toEqual(all.filter(({ at }) => !at.startsWith("2026-01-02")));
   });
 });
-
-test.each(["asc", "desc"] as const)(
-  "a read of a room in order %s opens no day from before it was created",
-  async (order) => {
-    await using days = new Days();
-    for (const day of [0, 1, 2, 3, 4, 5]) await days.add(day, 20);
-    const scan = { org_id: ORG, room_uid: "rom_1", order };
-    const all = [...scanAudit(days.queries, scan, 50)].flat();
-    await days.close();
-    days.connection.execute("PRAGMA foreign_keys = OFF");
-    days.connection.execute(`INSERT INTO rooms
-    (room_uid, room_id, org_id, host_id, state, status_reason, status_message, last_transition_at, labels, drive_limit_bytes,
-     created_at, updated_at, created_by_type, created_by_id)
-    VALUES ('rom_1', 'room-1', '${ORG}', 'host-1', 'active', '', '', '', '{}', 1, '${momentOf(4.1)}', '', 'key', 'kid_1')`);
-    await days.reopen();
-    expect([...scanAudit(days.queries, scan, 50)].flat()).toEqual(all.filter(({ at }) => at >= momentOf(3)));
-    const opened = readdirSync("/proc/self/fd").map(linkOf);
-    const names = ["2026-01-04.db", "2026-01-05.db", "2026-01-06.db"];
-    expect([...new Set(opened.filter((path) => path.startsWith(days.directory)))].sort()).toEqual(
-      names.map((name) => join(days.directory, name)),
-    );
-  },
-);
