@@ -14,7 +14,7 @@ import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import { boundOf, longestTurn } from "../../harness/event-loop/longest-turn.ts";
 
 /** Pieces are of 2 ms; in one turn the waits take 17. */
-const MAX_MS = 4;
+const MAX_MS = 8;
 const ORG = "org_1" as OrgId;
 const ROOM = { room_id: "r", room_uid: "rom_r" as RoomUid, org_id: ORG };
 const CALLER = { org_id: ORG, scopes: ["rooms:read"], agent_id: null, room_ids: null } as never;
