@@ -17,7 +17,10 @@ afterAll(() => daemon.stop());
 test.skipIf(!asRoot)("template.mirror is passed to the builder", async () => {
   const env = { ROOMD_TEMPLATE_MIRROR: "neither here nor there" };
   const { status, stderr } = await daemon.cli(["template", "build", "default"], undefined, env);
-  expect([status, stderr]).toEqual([1, expect.stringContaining("invalid URL of a Debian mirror: neither here nor there.")]);
+  expect([status, stderr]).toEqual([
+    1,
+    expect.stringContaining("invalid URL of a Debian mirror: neither here nor there."),
+  ]);
 });
 
 test.skipIf(!asRoot)("without a Debian mirror in apt's sources the builder suggests the setting", () => {
