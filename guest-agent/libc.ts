@@ -157,7 +157,7 @@ export function signalWhenReadable(fd: number, is: boolean): void {
 const MAX_ROOMS = 8;
 const rooms = new Uint32Array(MAX_ROOMS * PART.words);
 
-/** Reads available bytes of a non-blocking pipe, as far as they fit into these buffers; 0 if there are none, temporarily or permanently. */
+/** Reads available bytes of a non-blocking pipe, as far as they fit into these buffers; 0 if none exist, temporarily or permanently. */
 export function readNow(fd: number, places: readonly Uint8Array[]): number {
   for (const [index, place] of places.entries()) setPart(rooms, index, ptr(place), place.byteLength);
   const count = Number(libc.readv(fd, rooms, places.length));
@@ -267,7 +267,7 @@ export function setWindowSize(master: number, rows: number, cols: number): boole
   return libc.ioctl(master, TIOCSWINSZ, new Uint16Array([rows, cols, 0, 0])) === 0;
 }
 
-/** The terminal's foreground process group, which gets signals of its keys; null if there is none. */
+/** The terminal's foreground process group, which gets signals of its keys; null if absent. */
 export function foregroundGroup(master: number): number | null {
   const TIOCGPGRP = 0x540f;
   const group = new Int32Array(1);
@@ -680,7 +680,7 @@ export interface Zombie {
   signal: number | null;
 }
 
-/** Returns an exited child without reaping it; null if there is none. */
+/** Returns an exited child without reaping it; null if absent. */
 export function peekZombie(): Zombie | null {
   return wait(P_ALL, 0, WEXITED | WNOHANG | WNOWAIT);
 }

@@ -18,7 +18,7 @@ const LOADER = `${RUNTIME}/lib/ld.so`;
 /** Parts of the agent are also tested outside of guests, with the programs installed there. */
 const IS_THERE = existsSync(LOADER);
 
-/** Interpreter for scripts: the root's own shell, or that of the runtime if there is none. */
+/** Interpreter for scripts: the root's own shell, or that of the runtime if none exists. */
 export const SCRIPT_SHELL: readonly string[] = existsSync("/bin/sh") ? ["/bin/sh"] : [BUSYBOX, "sh"];
 
 export type RuntimeProgram = "ip" | "modprobe" | "nft" | "setpriv" | "setsid" | "umount";

@@ -118,7 +118,7 @@ export interface Directory {
   hasFollowed(): boolean;
   /** Whether the directory has placed a room of this host elsewhere, or has given the room's name to another room. */
   isOthers(room: Pick<PlacedRoom, "room_uid" | "org_id" | "room_id">): boolean;
-  /** Another host by this one's copy; null: there is none of this name. */
+  /** Another host by this one's copy; null: unknown name. */
   host(hostId: string): Host | null;
   /** The owner of a room according to this host's copy; null: none. Outside of transactions. */
   owner(roomUid: RoomUid): Owner | null;

@@ -243,7 +243,7 @@ function composeRoad(
       if (name !== hostEvacuate.name) return null;
       const { host } = input as InputOf<typeof hostEvacuate>;
       const found = host === hostId ? null : directory.host(host);
-      // The verb reports that there is none.
+      // The verb reports its absence.
       return found?.state === "gone" ? null : found;
     },
   });

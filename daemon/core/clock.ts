@@ -81,7 +81,7 @@ export function startUnchargedInterval(work: () => void, ms: number): Timer {
   return setInterval(work, ms);
 }
 
-/** Stops a timer or an interval; does nothing if there is none or it has ended. */
+/** Stops a timer or an interval; does nothing if absent or it has ended. */
 export function stopTimer(timer: Timer | null | undefined): void {
   clearTimeout(timer ?? undefined);
 }

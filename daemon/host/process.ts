@@ -28,7 +28,7 @@ export interface KnownProcess extends ProcessRecord {
 /** A process that this daemon has started. */
 export type HostProcess = Required<KnownProcess>;
 
-/** Puts a process into its group before its first instruction; null if there is none. */
+/** Puts a process into its group before its first instruction; null if absent. */
 export type Enter = ((process: ProcessRecord) => Promise<unknown>) | null;
 
 /** Environment of all our processes; nothing of the daemon's own is passed on. */

@@ -180,7 +180,7 @@ export class Journal {
   }
 
   /**
-   * For readers: bytes from `offset` on that are in memory, valid until more output is added; empty if there are none yet, null if they are
+   * For readers: bytes from `offset` on that are in memory, valid until more output is added; empty if absent yet, null if they are
    * in the file.
    */
   inMemory(offset: number): Buffer | null {

@@ -29,7 +29,7 @@ export function measuredPath(part: string): string {
   return join(TEST_DIR, `durations-${part}.json`);
 }
 
-/** The files of the last run, of those parts that have run. Throws if there is none. */
+/** The files of the last run, of those parts that have run. Throws if none exists. */
 export function lastRun(): MeasuredFile[] {
   const paths = PARTS.map(measuredPath).filter((path) => existsSync(path));
   if (paths.length === 0) throw new Error(`there are no durations in ${TEST_DIR}: run packaging/check first`);

@@ -133,7 +133,7 @@ export function commandLineOf(pid: number): string[] {
   }
 }
 
-/** Remains of a sandbox on the host except its logs; empty if there are none. */
+/** Remains of a sandbox on the host except its logs; empty if absent. */
 export function remainsOf(daemon: TestDaemon, sandboxId: string): string[] {
   const directory = join(daemon.dataDir, "sandboxes", sandboxId);
   const remains = daemon.leftovers().filter((line) => line.includes(sandboxId) && line !== directory);

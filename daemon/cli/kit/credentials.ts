@@ -74,7 +74,7 @@ export function forgetTokens(url: string): StoredTokens | null {
   return gone;
 }
 
-/** A valid token of this user at the service; null if there is none. Throws CliError if the service no longer accepts it. */
+/** A valid token of this user at the service; null if absent. Throws CliError if the service no longer accepts it. */
 export async function tokenFor(place: TokenEndpoint): Promise<string | null> {
   const kept = readCredentials().services[place.url];
   if (!kept) return null;

@@ -3,7 +3,7 @@ import { openAsBlob, statSync } from "node:fs";
 import { errnoOf } from "../../core/service-error.ts";
 import { CliError } from "./cli-error.ts";
 
-/** Throws CliError if there is none; `instead` is the hint for a path that is no regular file. */
+/** Throws CliError if none exists; `instead` is the hint for a path that is no regular file. */
 export async function localFile(path: string, instead = ""): Promise<Blob> {
   let isFile: boolean;
   try {

@@ -78,7 +78,7 @@ export interface KeyCall extends Call {
   caller: Caller;
 }
 
-/** The restriction that bars a caller from the organization as a whole; null if there is none. */
+/** The restriction that bars a caller from the organization as a whole; null if absent. */
 export function boundTo({ room_ids, agent_id }: Pick<Caller, "room_ids" | "agent_id">): "rooms" | "an agent" | null {
   return room_ids !== null ? "rooms" : agent_id !== null ? "an agent" : null;
 }

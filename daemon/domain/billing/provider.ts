@@ -54,7 +54,7 @@ export interface Provider {
   newCustomer(orgId: string): Promise<string>;
   /** Null if the customer does not exist, for example after a change of the service's account. */
   checkout(asked: NewCheckout): Promise<Checkout | null>;
-  /** Null: there is none. */
+  /** Null if absent. */
   getCheckout(checkoutId: string): Promise<Checkout | null>;
   /** Expires an open checkout, so that it can no longer be paid. A finished one is unchanged. */
   endCheckout(checkoutId: string): Promise<void>;

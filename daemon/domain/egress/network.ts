@@ -31,7 +31,7 @@ export class Network {
   readonly #changed = new Set<Destination>();
   #othersChanged = false;
 
-  /** From the stored rows; `since` applies if there are none. */
+  /** From the stored rows; `since` applies if none exist. */
   constructor(
     sandboxId: SandboxId,
     since: string,

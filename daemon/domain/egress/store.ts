@@ -36,7 +36,7 @@ const lookupOf = preparedBy((queries) =>
     .prepare(),
 );
 
-/** Stored traffic; zero if there is none. */
+/** Stored traffic; zero if none exists. */
 export function trafficOf(queries: Queries, sandboxId: string): Traffic {
   const row = lookupOf(queries).get({ sandbox_id: sandboxId });
   const { sent_bytes = 0, received_bytes = 0, connections = 0 } = row ?? {};

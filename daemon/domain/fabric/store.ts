@@ -314,7 +314,7 @@ export function setDelivery(
   statementsOf(queries).change([state, due_at_ms, awaited === false ? 1 : 0, room_uid, agent_id, seq]);
 }
 
-/** Removes some deliveries of a row set, then, once there are none, some of its messages; false if nothing remains. */
+/** Removes some deliveries of a row set, then, once no delivery remains, some of its messages; false if nothing remains. */
 export function removeSome(queries: Queries, rows: RowsKey, limit: number): boolean {
   for (const [table, key] of [
     [deliveries, sql`room_uid, agent_id, seq`],

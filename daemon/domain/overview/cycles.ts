@@ -87,7 +87,7 @@ function* shortRing(edges: Edges, group: ReadonlySet<string>, looks: { left: num
   return best;
 }
 
-/** A shortest cycle through `start` of at most `most` agents; null if there is none, or if it takes too many looks. */
+/** A shortest cycle through `start` of at most `most` agents; null if absent, or if it takes too many looks. */
 function* ringFrom(
   edges: Edges,
   group: ReadonlySet<string>,

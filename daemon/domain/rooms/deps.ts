@@ -85,7 +85,7 @@ export interface RoomDeps {
   hostId: string;
   driveLimitBytes: number;
   retentionSeconds: number;
-  /** Frees some space on a full disk for an operation that frees more; false if there is none to free. */
+  /** Frees some space on a full disk for an operation that frees more; false if absent to free. */
   giveUpSpace(): boolean;
   /** Host uid of root in the guests of a new room. */
   driveRoot(roomUid: RoomUid): number;

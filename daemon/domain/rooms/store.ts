@@ -310,7 +310,7 @@ export function drivesDue(queries: Queries, moment: string): RoomRow[] {
     .all();
 }
 
-/** The earliest end of a drive's retention from a moment on; null if there is none. */
+/** The earliest end of a drive's retention from a moment on; null if absent. */
 export function nextDriveDue(queries: Queries, moment: string): string | null {
   const next = queries
     .select({ at: min(rooms.drive_until_at) })

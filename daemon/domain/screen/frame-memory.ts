@@ -8,7 +8,7 @@ const ALL = "all";
 
 /** Frees one unused frame of an organization, or for null of all organizations. False if there are no unused frames. */
 type MakeRoom = (orgId: string | null) => boolean;
-/** Closes the organization's newest screen, even one in use. False if there is none. */
+/** Closes the organization's newest screen, even one in use. False if none exists. */
 type CutNewest = (orgId: string) => boolean;
 
 export class FrameMemory {

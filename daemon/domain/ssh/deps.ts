@@ -21,6 +21,6 @@ export interface SshDeps {
   /** Registers a writer at a terminal; the returned function removes it. */
   sit: Terminals["sit"];
   orgs: Pick<Orgs, "authenticate" | "isCurrent" | "holds" | "ssh">;
-  /** null while there is none. */
+  /** null while absent. */
   gateway(): Gateway | null;
 }

@@ -30,7 +30,7 @@ export async function openScreen(
   });
   const leave = sit(terminal_id);
   attached.ended.then(leave, leave);
-  // An ended terminal is retained for clients that re-attach; here there are none.
+  // An ended terminal is retained for clients that re-attach; this screen has no such clients.
   attached.ended.then(forget, () => {});
   return {
     stdout: attached.output,

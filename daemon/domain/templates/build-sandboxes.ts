@@ -80,7 +80,7 @@ export async function sweepGuests(placeOf: (sandboxId: string) => SandboxPaths):
 }
 
 /**
- * Versions that no build has published: those after the current one, or all if there is none. The previous one may have sandboxes; older
+ * Versions that no build has published: those after the current one, or all if none exists. The previous one may have sandboxes; older
  * ones are leftovers that a killed build had still to remove. Links, and names that no build gives, are not ours.
  */
 function unpublishedIn(paths: Paths): string[] {

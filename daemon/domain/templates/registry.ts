@@ -39,7 +39,7 @@ export const VERSION = /^[0-9a-z]{26}$/;
 /** Name prefix of a link that is about to become CURRENT. */
 export const UNPUBLISHED = `.${CURRENT}-`;
 
-/** The current version of the template in `home`; null if there is none. */
+/** The current version of the template in `home`; null if absent. */
 export function publishedVersion(home: string): string | null {
   try {
     return readlinkSync(join(home, CURRENT));
@@ -206,7 +206,7 @@ export function isOutdated({ manifest }: Template): boolean {
   return manifest.generation < AGENT_PROOF_GENERATION;
 }
 
-/** Kernel of a template, for probing the host; null if there is none. */
+/** Kernel of a template, for probing the host; null if absent. */
 export function newestKernel(paths: Paths): string | null {
   if (!existsSync(paths.templates)) return null;
   const kernels = readdirSync(paths.templates).map((name) => join(paths.template(name), CURRENT, FILE_NAMES.kernel));

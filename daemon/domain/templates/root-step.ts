@@ -8,7 +8,7 @@ import type { Recipe, unpackBuilder } from "./recipe.ts";
 import { type Keeping, type Step, stepOf } from "./recipe-steps.ts";
 import type { RootCache } from "./root-cache.ts";
 
-/** With the build context of its COPYs; null: there is none, or nothing copies from it. */
+/** With the build context of its COPYs; null: no context, or no step copies from it. */
 export interface GivenDockerfile {
   file: Dockerfile;
   beside: Beside | null;

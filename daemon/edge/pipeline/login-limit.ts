@@ -9,7 +9,7 @@ export class LoginLimit {
   readonly #perMinute: number;
   readonly #failures: AddressLimit;
 
-  /** With 0 there is none. */
+  /** 0: no limit. */
   constructor(perMinute: number) {
     this.#perMinute = perMinute;
     this.#failures = new AddressLimit(perMinute * 60, perMinute);

@@ -8,7 +8,7 @@ import { type Caller, firstKeyOf } from "../../core/call/operation.ts";
 import { monotonicMs } from "../../core/clock.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
-/** Above this, full buckets are evicted and, if there are none, the oldest. */
+/** Above this, full buckets are evicted and, if none exist, the oldest. */
 const MAX_BUCKETS = 10_000;
 
 export interface RateLimits {

@@ -11,7 +11,7 @@ export function withWarnings(silent: readonly string[], missing: string): { warn
   return warned(warningsOf(silent, missing));
 }
 
-/** The `warnings` field with given sentences; absent if there are none. */
+/** The `warnings` field with given sentences; absent if none exist. */
 export function warned(warnings: string[]): { warnings?: string[] } {
   return warnings.length === 0 ? {} : { warnings };
 }

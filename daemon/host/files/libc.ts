@@ -125,7 +125,7 @@ const SEEK_END = 2;
 const SEEK_DATA = 3;
 
 /**
- * lseek(2) of a file to its next data from `offset` on, or its length if there is none. May take long while guests write to it: use
+ * lseek(2) of a file to its next data from `offset` on, or its length if none exists. May take long while guests write to it: use
  * holes.ts then.
  */
 export function nextData(file: number, offset: number): number {
@@ -139,7 +139,7 @@ export function nextData(file: number, offset: number): number {
 
 const SEEK_HOLE = 4;
 
-/** lseek(2) of a file to its next hole from `offset` on, or its length if there is none. May take as long as nextData. */
+/** lseek(2) of a file to its next hole from `offset` on, or its length if none exists. May take as long as nextData. */
 export function nextHole(file: number, offset: number): number {
   try {
     return check(Number(libc.lseek(file, BigInt(offset), SEEK_HOLE)), "lseek");

@@ -309,7 +309,7 @@ export class GuestConnection {
     this.#restored = null;
   }
 
-  /** Makes the link the agent's. Until the link is set up there is none. */
+  /** Makes the link the agent's. Absent until the link is set up. */
   #becomeNewest(link: GuestLink): void {
     this.#dials.settle(link);
     link.believe(this.#requests);

@@ -70,7 +70,7 @@ async function look(guests: string): Promise<GuestProcesses> {
   }
 }
 
-/** The sandbox with sockets below `guests` that these arguments name, as we pass them to its processes; null if there is none. Pure. */
+/** The sandbox with sockets below `guests` that these arguments name, as we pass them to its processes; null if absent. Pure. */
 export function servedBy(argv: readonly string[], guests: string): string | null {
   for (const [index, word] of argv.entries()) {
     const path = SOCKET_OPTIONS.includes(argv[index - 1] ?? "") ? word : chardevPath(word);

@@ -78,7 +78,7 @@ export class WarmPool {
 
   /**
    * A machine of this snapshot with at most `memory_mib`: a warm one, or one being launched, which is ready sooner than a new one would be.
-   * Null if there is none. The caller starts or ends it, and then calls `refill`.
+   * Null if none exists. The caller starts or ends it, and then calls `refill`.
    */
   take(image: Pick<GuestImage, "snapshot_memory">, memory_mib: number): WarmMachine | null {
     const fitting = this.#members.filter((member) => isOf(member, { image, memory_mib }));

@@ -154,7 +154,7 @@ export class RecordFile {
 }
 
 /**
- * Recorded state of a guest; null if there is none. Processes of another boot have ended with it: their pids now belong to others, even if
+ * Recorded state of a guest; null if absent. Processes of another boot have ended with it: their pids now belong to others, even if
  * the directory of records outlives a boot, as in a container.
  */
 export function readRecord(file: string): GuestRecord | null {

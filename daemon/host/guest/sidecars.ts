@@ -32,7 +32,7 @@ export interface Fault {
   message: string;
 }
 
-/** Faults of a running guest; null if there is none. */
+/** Faults of a running guest; null if absent. */
 export interface Health {
   drive: Fault | null;
   vsock: Fault | null;

@@ -2,7 +2,7 @@
 import type { Operation, OutputOf } from "../../../shared/api/contract.ts";
 import { once, Refused, UNREACHABLE } from "./api.ts";
 
-/** The service's answer with any status, such as a health report. Throws Refused if the answer is not JSON, or if there is none. */
+/** The service's answer with any status, such as a health report. Throws Refused if the answer is not JSON, or if none exists. */
 export async function getAny<Op extends Operation>(path: string, signal?: AbortSignal): Promise<OutputOf<Op>> {
   const response = await once(path, { Accept: "application/json" }, signal);
   const answer = await response.json().catch(() => null);

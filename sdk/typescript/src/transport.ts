@@ -320,7 +320,7 @@ class Tries {
     return this.#interruption !== null || this.#wasPassedOn;
   }
 
-  /** Delay before the next attempt; null if there is none. */
+  /** Delay before the next attempt; null if absent. */
   pauseAfter({ error, isWorthIt, known, afterMs }: Failed, hasAnswered: boolean): number | null {
     if (error instanceof ConnectionError && error.fault === "broken") this.#interruption ??= error;
     if (error instanceof ConnectionError && GIVEN_UP.includes(error.status ?? 0)) this.#wasPassedOn = true;

@@ -191,7 +191,7 @@ async function answerTo(operation: Described, { url, init }: Sent): Promise<{ st
   return { status, fault: faultOf(operation, status, type, text, response.headers) };
 }
 
-/** First difference of a response from the document; null if there is none. */
+/** First difference of a response from the document; null if absent. */
 function faultOf(
   operation: Described,
   status: number,

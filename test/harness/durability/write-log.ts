@@ -79,7 +79,7 @@ export class WriteLog {
     }
   }
 
-  /** Number of the last flush among the first entries; 0 if there is none. */
+  /** Number of the last flush among the first entries; 0 if none exists. */
   lastFlush(after: number): number {
     return Math.max(
       0,

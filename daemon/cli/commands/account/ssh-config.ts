@@ -62,7 +62,7 @@ export async function findGateway(): Promise<Gateway> {
   return checkedGateway((await call(configGet, {})).value.ssh);
 }
 
-/** Sandboxes that accept a login: running or asleep. Throws CliError if there are none, or if two share a host name. */
+/** Sandboxes that accept a login: running or asleep. Throws CliError if none exist, or if two share a host name. */
 async function targetsOf(named: SandboxWords | null): Promise<SshTarget[]> {
   const found = await sandboxesOf(named);
   const targets = found.filter(({ state }) => !ENDED.has(state));

@@ -31,7 +31,7 @@ export async function withAnchors(
   return { ...verdict, ok: false, from_seq: verdict.from_seq || 1, broken_at: broken };
 }
 
-/** The first anchored record that is missing or has changed; null if there is none. */
+/** The first anchored record that is missing or has changed; null if absent. */
 async function firstLost(
   queries: Queries,
   anchors: AnchorStore,

@@ -22,7 +22,7 @@ export interface CopiedDay {
 export type CopyAnswer = { copied: CopiedDay | null } | { failed: string; isLost: boolean };
 
 /**
- * Copies the oldest day that has ended and is not closed; null if there is none, or the signal aborts. Rejects with DiskFailure, and on a
+ * Copies the oldest day that has ended and is not closed; null if absent, or the signal aborts. Rejects with DiskFailure, and on a
  * full disk.
  */
 export async function copyDay(order: CopyOrder, signal: AbortSignal): Promise<CopiedDay | null> {

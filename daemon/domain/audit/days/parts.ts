@@ -95,13 +95,13 @@ export const closedDays = (queries: Queries): string[] =>
 /** Records of all chains in a closed day; good for the present step only. Throws LostFile. */
 export const closedDay = (queries: Queries, name: string): Queries => closedFile(queries, `${AUDIT_DAYS}/${name}`);
 
-/** The seq of the last record that was purged or is in a closed day; 0: there is none. */
+/** The seq of the last record that was purged or is in a closed day; 0: no such record. */
 export function closedUpTo(queries: Queries, key: ChainKey): number {
   const { last, start } = statementsOf(queries);
   return Math.max(last([key])[0]?.last_seq ?? 0, start([key])[0]?.seq ?? 0);
 }
 
-/** The first part that has records after `from`, in the order; null if there is none. Throws LostFile. */
+/** The first part that has records after `from`, in the order; null if absent. Throws LostFile. */
 export function partOf(queries: Queries, key: ChainKey, place: PartCriteria): ChainPart | null {
   const stretch = stretchAt(queries, key, place);
   if (stretch === TABLE) return { queries, after: closedUpTo(queries, key), last: Number.POSITIVE_INFINITY };

@@ -8,7 +8,7 @@ import type { RecordKey, Within } from "./search.ts";
 
 export type { RecordKey, Within };
 
-/** The newest matching record; null if there is none. Rejects when `left` aborts because the caller has disconnected. */
+/** The newest matching record; null if absent. Rejects when `left` aborts because the caller has disconnected. */
 export async function locateRecord(
   reads: Reads,
   within: Within,

@@ -56,7 +56,7 @@ export const readRecord: Read<{ within: Within; wanted: RecordKey }, AuditRecord
   },
 };
 
-/** The first records of an organization's chain, or of a room, between two seqs; empty if there are none. */
+/** The first records of an organization's chain, or of a room, between two seqs; empty if absent. */
 export const readStretch: Read<{ org_id: string; room_uid: string | null; after: number; last: number }, AuditRow[]> = {
   name: "audit.stretch",
   isOfRecords: true,

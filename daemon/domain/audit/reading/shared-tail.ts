@@ -74,7 +74,7 @@ export class SharedTail {
     this.#last = this.#from;
   }
 
-  /** Events after the reader's last one, at least some of them; null if there are none. */
+  /** Events after the reader's last one, at least some of them; null if absent. */
   after(seq: number): Slice | null {
     if (seq < this.#from) {
       const rows = this.#source.read({ after: seq, last: this.#from, limit: AT_ONCE });

@@ -21,7 +21,7 @@ export class InboxCapacity {
   }
 
   /**
-   * Within the transaction that sends to these agents. Returns some of the agents whose inboxes are full; if there are none, adds one to
+   * Within the transaction that sends to these agents. Returns some of the agents whose inboxes are full; if none exist, adds one to
    * the depth of each.
    */
   take(queries: Queries, roomUid: RoomUid, agentIds: readonly string[]): string[] {

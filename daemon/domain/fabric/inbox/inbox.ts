@@ -71,7 +71,7 @@ class Looks {
     this.#pieces = new Pieces(loopTime, this.owner, agentWait.name);
   }
 
-  /** Returns a function that reads the requested page, null if there is none; each call continues where the last search ended. */
+  /** Returns a function that reads the requested page, null if absent; each call continues where the last search ended. */
   for(wanted: MessagesInput): () => MaybePromise<Page | null> {
     let { after } = wanted;
     const read = (looked: Looked | null) => {

@@ -82,7 +82,7 @@ export function listOpen(queries: Queries, orgId?: OrgId): OpenRow[] {
     .all();
 }
 
-/** The first of these days (both included) with usage of an organization, or the first after `after`; null if there is none. */
+/** The first of these days (both included) with usage of an organization, or the first after `after`; null if absent. */
 export function nextDay(
   queries: Queries,
   orgId: OrgId,

@@ -38,7 +38,7 @@ const GUEST: Manner = { idleSeconds: PORT_IDLE_SECONDS, toEnd: true };
 
 export interface ExchangeResponse {
   head: AnswerHead;
-  /** Null if there is none. The stream fails if the server's does. */
+  /** Null if none exists. The stream fails if the server's does. */
   body: ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> | null;
   /** The bytes after a head of 101, when HTTP has ended. */
   reader: ByteReader;

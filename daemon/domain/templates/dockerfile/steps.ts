@@ -28,7 +28,7 @@ mkdir -p "$0"
 tar -x -C "$0"
 `;
 
-/** COPYs take from `beside`, the build context; null: there is none. Throws validation_failed if it lacks a source. */
+/** COPYs take from `beside`, the build context; null: no context. Throws validation_failed if it lacks a source. */
 export function stepsOf(planned: readonly PlannedStep[], beside: Beside | null): Step[] {
   const context = beside && new Context(beside);
   return planned.map((step) => asStep(step, context));

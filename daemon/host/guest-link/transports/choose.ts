@@ -56,7 +56,7 @@ export class Transports {
     this.#mayListen = mayListen;
   }
 
-  /** Transport of new guests, and the reason; null if there is none. */
+  /** Transport of new guests, and the reason; null if absent. */
   get found(): { kind: VsockTransport["kind"] | null; reason: string } {
     return { kind: this.#kind, reason: this.#reason };
   }

@@ -22,7 +22,7 @@ export interface CidDevice {
   close(descriptor: number): void;
 }
 
-/** The first of these CIDs that is unused on the host, and that is free again when this returns; null if there is none. */
+/** The first of these CIDs that is unused on the host, and that is free again when this returns; null if absent. */
 export function firstFreeCid(cids: Iterable<number>, device: CidDevice): number | null {
   let descriptor: number;
   try {

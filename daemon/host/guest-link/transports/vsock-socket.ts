@@ -62,7 +62,7 @@ export function peerAddress(fd: number): { cid: number; port: number } | null {
   return { cid: peer.getUint32(8, true), port: peer.getUint32(4, true) };
 }
 
-/** The address family of a connection; null if there is none. */
+/** The address family of a connection; null if absent. */
 export function peerFamily(fd: number): number | null {
   return peerOf(fd)?.getUint16(0, true) ?? null;
 }

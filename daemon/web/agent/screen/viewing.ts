@@ -20,7 +20,7 @@ export interface ViewState {
   drives: boolean;
   width: number;
   height: number;
-  /** Last text that a program of the guest copied; null if there is none, or while the user only views. */
+  /** Last text that a program of the guest copied; null if absent, or while the user only views. */
   copied: Copied | null;
   /** Why nothing more comes. */
   over: Problem | string | null;
