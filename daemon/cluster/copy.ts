@@ -116,13 +116,14 @@ export class Copy {
   }
 
   /** Removes rows that the directory lacks. Returns the keys of rows that remain because other rows refer to them. */
-  async remove(from: Point, tbl: string, keys: readonly string[]): Promise<string[]> {
+  async remove(from: Point, tbl: string, keys: readonly string[], isSetBack: boolean): Promise<string[]> {
     const kept: string[] = [];
     for (let at = 0; at < keys.length; at += PIECE_ROWS) {
       const rows = keys.slice(at, at + PIECE_ROWS).map((key) => ({ tbl, key, row: null }));
       const refused = await this.#commit((queries) => {
         if (pointOf(queries).change_id !== from.change_id) return [];
-        noteRemoved(queries, this.shared, rows);
+        // A directory that was set back lost these rows, and a failover may return them: none of them was revoked.
+        if (!isSetBack) noteRemoved(queries, this.shared, rows);
         return this.shared.bring(rows);
       });
       kept.push(...refused.map(({ key }) => key));

@@ -94,7 +94,7 @@ export class WholeComparison {
     }
     const missing = await this.#since((run) => missingKeys(run, tbl, keys));
     if (missing === null) return false;
-    const kept = await this.#copy.remove(this.from, tbl, missing);
+    const kept = await this.#copy.remove(this.from, tbl, missing, this.isSetBack);
     this.again.push(...kept.map((key) => ({ tbl, key, isLacking: true })));
     this.#after = keys.at(-1) ?? "";
     return false;

@@ -174,6 +174,26 @@ test("removed rows that granted access do not return with a restored directory",
   await Promise.all([a, b].map((peer) => peer.close()));
 });
 
+test("rows that a failover loses count as lost, not as removed: with the former primary they return", async () => {
+  const [a, b] = [await newPeer(server, "a"), await newPeer(server, "b")];
+  await a.rounds.change(() => addOrg(a, "org_a"), true);
+  await pullAll([a, b]);
+  await asOf();
+  const member = { org_id: "org_a", user_id: "u", role: "admin", created_at: AT };
+  await a.rounds.change(() => a.insert("memberships", member), true);
+  await pullAll([b]);
+  await server.sql("CREATE TABLE roomd.primary_rows AS TABLE roomd.rows");
+  await setBack();
+  for (let again = 0; again < 2; again++) await pullAll([a, b]);
+  expect(b.queries.all(sql`SELECT user_id FROM memberships`)).toEqual([]);
+  await server.sql("DELETE FROM roomd.rows; INSERT INTO roomd.rows SELECT * FROM roomd.primary_rows");
+  await forgetPast(server);
+  for (let again = 0; again < 2; again++) await pullAll([a, b]);
+  await expectConverged([a, b]);
+  expect(b.queries.all(sql`SELECT user_id FROM memberships`)).toEqual([{ user_id: "u" }]);
+  await Promise.all([a, b].map((peer) => peer.close()));
+});
+
 test("restrictions survive a restored directory, but yield to a directory that is ahead of the host", async () => {
   const [a, b] = [await newPeer(server, "a"), await newPeer(server, "b")];
   await a.rounds.change(() => {
