@@ -19,7 +19,7 @@ import { Drive } from "./drive/drive.ts";
 import { Egress } from "./egress/egress.ts";
 import { Cgroup } from "./exec/cgroup.ts";
 import { Executions } from "./exec/executions.ts";
-import { Journal } from "./exec/journal.ts";
+import { Journal } from "./exec/kept-output.ts";
 import { runFilm } from "./film/film.ts";
 import { Gateway } from "./gateway/gateway.ts";
 import { HostAuth } from "./host-auth.ts";

@@ -4,10 +4,10 @@
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
+import { noSuchHost } from "./choose-host.ts";
 import type { HostUse, Owner } from "./directory.ts";
 import { givePlacement } from "./moved-use.ts";
 import { getHost, movePlacement, placementOfRoom } from "./placements.ts";
-import { noSuchHost } from "./room-placement.ts";
 
 export function ownerIn(queries: Queries, roomUid: RoomUid): Owner | null {
   const row = placementOfRoom(queries, roomUid);

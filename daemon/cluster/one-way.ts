@@ -56,7 +56,7 @@ const rank = (role: unknown): number => (ROLES.includes(role as Role) ? ROLES.in
 
 const parsed = (row: string) => parseJson(Buffer.from(row)) as Row;
 
-/** Tables that lose a host's rows when it is removed (membership.ts). */
+/** Tables that lose a host's rows when it is removed (join-and-leave.ts). */
 const OF_HOSTS: readonly string[] = ["placements", "org_use"];
 
 /**

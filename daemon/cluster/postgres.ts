@@ -12,6 +12,7 @@ import { SharedRows } from "../db/shared-rows.ts";
 import type { LocalDatabase } from "../db/transact.ts";
 import { readAddresses } from "./address.ts";
 import { makeAnchors } from "./anchors.ts";
+import { HostChoice } from "./choose-host.ts";
 import { claimRoom, ownerIn, refuseClaims } from "./claims.ts";
 import { askAheadMs } from "./clock-error.ts";
 import { Connections, type Listening, type Run, type ServerSettings } from "./connections.ts";
@@ -35,7 +36,6 @@ import {
   usualRoomMib,
 } from "./placements.ts";
 import type { Recovered } from "./recovered.ts";
-import { HostChoice } from "./room-placement.ts";
 import { ROUND_MS, Rounds } from "./rounds.ts";
 import { bringUp, CHANNEL, forgetOld, whoFreed } from "./schema.ts";
 import { differences, type LostName, lostNames, type Self, type Sources } from "./self-sync.ts";

@@ -15,7 +15,7 @@
 import { randomUUID } from "node:crypto";
 import type { CallStats } from "../core/call/call-stats.ts";
 import { monotonicMs } from "../core/clock.ts";
-import { nextTurn } from "../core/concurrency/yield.ts";
+import { nextTurn } from "../core/concurrency/next-turn.ts";
 import { faultPoint } from "../core/fault-points.ts";
 import type { Log } from "../core/log.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";

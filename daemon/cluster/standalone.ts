@@ -1,7 +1,7 @@
 /** The Directory of a standalone host: its own tables are authoritative, and one transaction checks and changes them. */
 import type { Database } from "../db/transact.ts";
+import { noSuchHost } from "./choose-host.ts";
 import type { Directory } from "./directory.ts";
-import { noSuchHost } from "./room-placement.ts";
 
 export function makeStandalone(database: Database, hostId: string): Directory {
   return {

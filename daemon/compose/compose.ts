@@ -28,16 +28,16 @@ import { composeAgents } from "./agents.ts";
 import { backUpApart } from "./backup-process.ts";
 import { type ComposeOptions, openBase } from "./base.ts";
 import { composeBilling } from "./billing.ts";
-import { openDoors } from "./doors.ts";
 import { composeDrives } from "./drives.ts";
 import { followOthers } from "./hosts.ts";
 import { composeOAuth } from "./oauth.ts";
 import { composeOrgTemplates } from "./org-templates.ts";
 import { composeOrgs } from "./orgs.ts";
-import { ratesOf } from "./rates.ts";
+import { ratesOf } from "./rate-limits.ts";
 import { composeRooms } from "./rooms.ts";
 import { composeSandboxes, type Reached } from "./sandboxes.ts";
 import { composeAudit, composeService } from "./service.ts";
+import { openDoors } from "./transports.ts";
 import { startUpkeep } from "./upkeep.ts";
 import { composeWebhooks } from "./webhooks.ts";
 

@@ -15,7 +15,7 @@ import {
 } from "../domain/rooms/index.ts";
 import type { Sandboxes } from "../domain/sandboxes/index.ts";
 import type { Base } from "./base.ts";
-import type { HeldResources } from "./held.ts";
+import type { HeldResources } from "./quota-use.ts";
 
 type Measured = Pick<Sandboxes, "figures" | "capacity">;
 

@@ -32,7 +32,7 @@ export async function openMemberships(options: ComposeOptions) {
   makeDirectories(paths);
   const database = openDatabase(paths);
   // Its driver is loaded only on hosts of a cluster.
-  const { makeMemberships } = await import("../cluster/membership.ts");
+  const { makeMemberships } = await import("../cluster/join-and-leave.ts");
   const memberships = makeMemberships({
     ...{ url: plan.url, database, log, directory: paths.cluster },
     self: { host_id: hostIdOf(config, paths.host_id), ...plan.self },

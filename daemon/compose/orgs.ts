@@ -12,9 +12,9 @@ import { planListen } from "../edge/http/tls.ts";
 import type { Hold } from "../edge/pipeline/call-lifetime.ts";
 import { isTrustworthy } from "../edge/web/headers.ts";
 import type { Base } from "./base.ts";
-import { makeHeld } from "./held.ts";
 import { MAKER_RULES } from "./made.ts";
 import { PERSONAL } from "./personal.ts";
+import { makeHeld } from "./quota-use.ts";
 
 export type Orgs = ReturnType<typeof composeOrgs>;
 

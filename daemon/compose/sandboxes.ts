@@ -25,7 +25,7 @@ import type { Base } from "./base.ts";
 import type { Drives } from "./drives.ts";
 import { makeFilmGuests } from "./film-guests.ts";
 import type { Orgs } from "./orgs.ts";
-import type { AllRates } from "./rates.ts";
+import type { AllRates } from "./rate-limits.ts";
 import { systemActor } from "./records.ts";
 
 /** Values that are known after the transports are open. */

@@ -20,7 +20,7 @@ import { makeService } from "../domain/service/index.ts";
 import type { Gateway } from "../domain/ssh/deps.ts";
 import { findPasskeys } from "../domain/users/index.ts";
 import type { Webhooks } from "../domain/webhooks/index.ts";
-import { MAX_REPLY_BYTES } from "../edge/pipeline/idempotency.ts";
+import { MAX_REPLY_BYTES } from "../edge/pipeline/idempotency-claims.ts";
 import type { WarmPool } from "../host/guest/pool.ts";
 import { hasSystemd } from "../host/system-service.ts";
 import type { Base, ComposeOptions } from "./base.ts";
@@ -28,7 +28,7 @@ import type { Drives } from "./drives.ts";
 import { hostStates, listedHosts } from "./hosts.ts";
 import { composeLookups } from "./lookups.ts";
 import type { Orgs } from "./orgs.ts";
-import type { AllRates } from "./rates.ts";
+import type { AllRates } from "./rate-limits.ts";
 
 export function composeAudit(base: Base, { orgs }: Orgs, bells: Notifier) {
   const { config, paths, log, database, reads, finder } = base;

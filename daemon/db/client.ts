@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { type Column, getTableColumns, getTableName } from "drizzle-orm";
 import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
-import { onceATurn } from "../core/concurrency/yield.ts";
+import { onceATurn } from "../core/concurrency/next-turn.ts";
 import { unlessFull } from "../core/disk-failure.ts";
 import type { Steps } from "../core/loop/steps.ts";
 

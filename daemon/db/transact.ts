@@ -12,7 +12,7 @@
 import { backoffMs } from "../../shared/backoff.ts";
 import { monotonicMs, sleep, startTimer, stopTimer } from "../core/clock.ts";
 import { FairQueue } from "../core/concurrency/fair-queue.ts";
-import { nextTurn } from "../core/concurrency/yield.ts";
+import { nextTurn } from "../core/concurrency/next-turn.ts";
 import { DiskFailure, isDiskFailure, isDiskFull, isOverQuota } from "../core/disk-failure.ts";
 import { faultPoint } from "../core/fault-points.ts";
 import { loopTime, type OwnerName } from "../core/loop/index.ts";

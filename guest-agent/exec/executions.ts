@@ -4,7 +4,7 @@
  * Ended executions are retained for a time (finished-executions.ts). The names of forgotten ones stay, so that a late retry with the same name does not
  * run the command again.
  */
-import { KEPT_NAMES } from "../../shared/agent-protocol/kept.ts";
+import { KEPT_NAMES } from "../../shared/agent-protocol/kept-output.ts";
 import { type ExecRequest, type ExecState, StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
 import { type ExecDeps, Execution, StartError } from "./execution.ts";
 import { FinishedExecutions } from "./finished-executions.ts";

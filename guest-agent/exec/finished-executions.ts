@@ -9,7 +9,7 @@ import {
   KEPT_EXECUTION_BYTES,
   KEPT_MEMORY_BYTES,
   KEPT_SECONDS,
-} from "../../shared/agent-protocol/kept.ts";
+} from "../../shared/agent-protocol/kept-output.ts";
 import type { Execution } from "./execution.ts";
 
 interface Share {

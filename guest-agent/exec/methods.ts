@@ -9,7 +9,7 @@ import {
 } from "../../shared/agent-protocol/messages.ts";
 import { type Execution, StartError } from "./execution.ts";
 import type { Executions } from "./executions.ts";
-import { HistoryGone } from "./journal.ts";
+import { HistoryGone } from "./kept-output.ts";
 import { isSignal } from "./process-group.ts";
 import { InvalidRequest, parseStartRequest, shortText, wholeNumber } from "./request.ts";
 

@@ -69,7 +69,9 @@ test.each<[string, Rule]>([
 });
 
 test("long work uses Pieces, which measure time and take turns by owner", () => {
-  const others = sources.filter(({ path }) => !GATHERING.includes(path) && path !== "daemon/core/concurrency/yield.ts");
+  const others = sources.filter(
+    ({ path }) => !GATHERING.includes(path) && path !== "daemon/core/concurrency/next-turn.ts",
+  );
   expect(others.flatMap((source) => linesThatMatch(source, /\bnextTurn\b/))).toEqual([]);
 });
 

@@ -172,7 +172,7 @@ describe("exclusive access", () => {
     expect(reached.size).toBeGreaterThan(3);
     for (const path of reached) for (const used of values.get(path) ?? []) reached.add(used);
     // Their state belongs to one connection, one turn, or the thread's clock.
-    const own = ["daemon/db/client.ts", "daemon/core/concurrency/yield.ts", "daemon/core/clock.ts"];
+    const own = ["daemon/db/client.ts", "daemon/core/concurrency/next-turn.ts", "daemon/core/clock.ts"];
     const holds =
       /^(?:export )?(?:let\b|const \w+(?:: [^=]+)? = new (?!Intl\.|TextDecoder|TextEncoder|RegExp)(?!Set\(\[|Map\(\[)\w+)/m;
     const holders = CODE.filter(({ path, text }) => reached.has(path) && !own.includes(path) && holds.test(text));

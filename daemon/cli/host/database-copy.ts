@@ -7,7 +7,7 @@
  */
 import { closeSync, fdatasyncSync, fstatSync, openSync, readSync, rmSync, statfsSync } from "node:fs";
 import { dirname } from "node:path";
-import { nextTurn } from "../../core/concurrency/yield.ts";
+import { nextTurn } from "../../core/concurrency/next-turn.ts";
 import type { Config } from "../../core/config/config.ts";
 import { completeCopy, holdLog } from "../../db/copy.ts";
 import { copyPieces, shareBlocks } from "../../host/files/clone.ts";

@@ -6,10 +6,10 @@ import { LoopTime } from "./time.ts";
 export type { LoopFigures } from "./figures.ts";
 export type { OwnerName } from "./owner.ts";
 export { ownerOf } from "./owner.ts";
-export { Pieces, type PieceTurns } from "./pieces.ts";
 export { inPieces, type Steps, wholly } from "./steps.ts";
 export { LoopTime } from "./time.ts";
-export { recordTurns } from "./turns.ts";
+export { Pieces, type PieceTurns } from "./time-slices.ts";
+export { recordTurns } from "./turn-record.ts";
 export { watchLoop } from "./watch.ts";
 
 // Captured references, so that a test's fake clock does not stop the scheduler.

@@ -1,5 +1,5 @@
 /** Work in short steps, as a generator that yields after each step: run to completion, or in pieces of the event loop. */
-import type { Pieces } from "./pieces.ts";
+import type { Pieces } from "./time-slices.ts";
 
 export type Steps<Result> = Generator<undefined, Result>;
 

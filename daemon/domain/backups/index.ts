@@ -11,11 +11,11 @@ import { replaceDurable } from "../../core/config/durable-file.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { BackupsDeps, S3Plan, Stored } from "./deps.ts";
 
-export { fetchDay, retireDays, sendDays } from "./days.ts";
+export { fetchDay, retireDays, sendDays } from "./audit-days.ts";
 export { planBackups, type S3Plan, type Stored } from "./deps.ts";
 export { readName, readUrl, urlOf } from "./names.ts";
+export { StoreError } from "./object-store.ts";
 export { BrokenBackup, WrongPassphrase } from "./seal.ts";
-export { StoreError } from "./store.ts";
 export { download, listStored, upload } from "./upload.ts";
 
 const LOOK_MS = 15_000;

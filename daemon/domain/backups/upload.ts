@@ -10,9 +10,9 @@ import { createHash } from "node:crypto";
 import { wallMs } from "../../core/clock.ts";
 import type { S3Plan, Stored } from "./deps.ts";
 import { daysPrefix, keyOf, nameIn, nameOf, readName } from "./names.ts";
+import { ObjectStore } from "./object-store.ts";
 import { piecesOf } from "./pieces.ts";
 import { BrokenBackup, opened, sealed } from "./seal.ts";
-import { ObjectStore } from "./store.ts";
 
 const MIB = 1024 ** 2;
 

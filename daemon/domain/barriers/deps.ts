@@ -5,7 +5,7 @@ import type { Notifier } from "../../core/concurrency/notifier.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Agents } from "../agents/index.ts";
 import type { Meetings } from "./meetings.ts";
-import type { MissingParticipants } from "./missing.ts";
+import type { MissingParticipants } from "./missing-cache.ts";
 import type { BarrierSpace } from "./space.ts";
 
 export interface BarrierDeps {

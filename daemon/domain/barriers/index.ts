@@ -11,7 +11,7 @@ import type { BarrierDeps } from "./deps.ts";
 import { barrierBell } from "./find.ts";
 import { makeGet } from "./get.ts";
 import { Meetings } from "./meetings.ts";
-import { MissingParticipants } from "./missing.ts";
+import { MissingParticipants } from "./missing-cache.ts";
 import { BarrierSpace } from "./space.ts";
 import { breakBarriers, isWaitingFor, openNames, waitedFor, waitedForIn } from "./store.ts";
 

@@ -12,10 +12,10 @@ import { type Bound, bind, type KeyCall } from "../../core/call/operation.ts";
 import { now } from "../../core/clock.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { getKey, getOrg, newKey, type OrgRow } from "../orgs/index.ts";
-import { CheckoutQuestions } from "./asked.ts";
 import type { BillingDeps } from "./deps.ts";
 import type { BillingPlan } from "./plan.ts";
 import type { Checkout, Provider } from "./provider.ts";
+import { CheckoutQuestions } from "./request-limit.ts";
 import { entitledUntil, Settling } from "./settle.ts";
 import {
   addCheckout,

@@ -2,9 +2,9 @@
  * The decision on one connection of a sandbox: its allowed target, or the reason of its refusal. The guard and the explanation both use it.
  */
 import { type Address, readAddress } from "./addresses.ts";
+import type { Policy, Verdict } from "./allowlist.ts";
 import type { Denial } from "./denials.ts";
 import { canonicalName } from "./names.ts";
-import type { Policy, Verdict } from "./policy.ts";
 
 export interface Target {
   /** Null for an address. */

@@ -1,6 +1,6 @@
 /**
  * The explanation of an egress decision: whether a connection to a host is allowed, and which setting allows or would allow it. It runs the
- * guard's own decision (decide.ts, policy.ts) and makes no connection. Without a port it tries each port of the list and one that the list
+ * guard's own decision (decide.ts, allowlist.ts) and makes no connection. Without a port it tries each port of the list and one that the list
  * does not have; of a range it tries one address of each part in which all verdicts are equal.
  *
  * Only the caller's own addresses and names are returned, and a name that does not exist has the same result as one with private addresses
@@ -10,9 +10,9 @@ import type { Static } from "@sinclair/typebox";
 import type { egressExplain } from "../../../shared/api/egress.ts";
 import { loopTime, Pieces } from "../../core/loop/index.ts";
 import { type Address, contains, isSingle, kindOf, partsOf, type Range, readAddress, readRange } from "./addresses.ts";
+import type { Policy, Verdict } from "./allowlist.ts";
 import { decide } from "./decide.ts";
 import { canonicalName } from "./names.ts";
-import type { Policy, Verdict } from "./policy.ts";
 
 export type Explanation = Static<typeof egressExplain.output>;
 

@@ -11,6 +11,7 @@ import {
 } from "../../../shared/agent-protocol/messages.ts";
 import { Allowance } from "../../host/guest-link/pace.ts";
 import type { Address } from "./addresses.ts";
+import { type Ground, Policy, type Verdict } from "./allowlist.ts";
 import { carry, type Flow } from "./connection.ts";
 import { decide, type Target } from "./decide.ts";
 import { type Denial, Denials } from "./denials.ts";
@@ -18,7 +19,6 @@ import { dial } from "./dial.ts";
 import { Inspector, NotThisName } from "./inspector.ts";
 import { canonicalName } from "./names.ts";
 import type { Where } from "./network.ts";
-import { type Ground, Policy, type Verdict } from "./policy.ts";
 import { allowedRecords, nameBehindLabels, RECORD_TYPES } from "./records.ts";
 import type { Traffic } from "./store.ts";
 

@@ -4,8 +4,8 @@
  * out unless the list has that name too.
  */
 import type { DnsRecord, EgressRecords } from "../../../shared/agent-protocol/messages.ts";
+import type { Policy } from "./allowlist.ts";
 import { canonicalName } from "./names.ts";
-import type { Policy } from "./policy.ts";
 
 export const RECORD_TYPES: readonly DnsRecord["type"][] = ["SRV", "TXT", "MX"];
 

@@ -5,9 +5,9 @@ import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { GuestRequests } from "../../host/guest-link/handshake.ts";
 import { readRanges } from "./addresses.ts";
+import type { Ground } from "./allowlist.ts";
 import type { Guard } from "./guard.ts";
 import { makeIsHosts } from "./host-addresses.ts";
-import type { Ground } from "./policy.ts";
 
 type EgressMethod = Exclude<GuestRequest["method"], "room_call">;
 

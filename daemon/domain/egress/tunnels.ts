@@ -6,9 +6,9 @@
 import { createServer, type Socket } from "node:net";
 import { pipeSockets } from "../../host/pipe-sockets.ts";
 import { type Address, readAddress } from "./addresses.ts";
+import { Policy } from "./allowlist.ts";
 import { dial } from "./dial.ts";
 import { canonicalName } from "./names.ts";
-import { Policy } from "./policy.ts";
 import { groundOf } from "./requests.ts";
 import { HostResolver } from "./resolver.ts";
 

@@ -11,7 +11,7 @@ import type { Meter } from "../orgs/index.ts";
 import type { InboxCapacity } from "./inbox/inbox-capacity.ts";
 import type { MessageRate } from "./message-rate.ts";
 import type { Budget } from "./retention/budget.ts";
-import type { History } from "./retention/history.ts";
+import type { History } from "./retention/removal-schedule.ts";
 import type { Sequence } from "./sequence.ts";
 import type { Spreads } from "./spread.ts";
 import type { MessageTimers } from "./timers.ts";

@@ -13,7 +13,7 @@ import { MessageRate } from "./message-rate.ts";
 import { makePresence } from "./presence.ts";
 import { makeReply } from "./reply.ts";
 import { Budget } from "./retention/budget.ts";
-import { History } from "./retention/history.ts";
+import { History } from "./retention/removal-schedule.ts";
 import { makeSend } from "./send.ts";
 import { makeSendMany } from "./send-many.ts";
 import { Sequence } from "./sequence.ts";

@@ -10,7 +10,7 @@ import type { ServiceError } from "../../core/service-error.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Meter, Quota } from "../orgs/index.ts";
 import type { FitsAnswer, FitsAsked, SandboxesBranch, SandboxesMove } from "../sandboxes/index.ts";
-import type { Calls, MovingCalls, Nouns } from "./checkpoints/nouns.ts";
+import type { Calls, MovingCalls, Nouns } from "./checkpoints/room-state.ts";
 import type { Ownership } from "./ownership.ts";
 import type { RoomRow } from "./table.ts";
 

@@ -19,7 +19,7 @@ import type { Consumer } from "../orgs/index.ts";
 import { makeRoomBackups } from "./backup/index.ts";
 import { makeCheckpoints } from "./checkpoints/index.ts";
 import { Locks } from "./checkpoints/locks.ts";
-import { dropNouns, strayRows } from "./checkpoints/nouns.ts";
+import { dropNouns, strayRows } from "./checkpoints/room-state.ts";
 import { makeCreate } from "./create.ts";
 import type { RoomDeps } from "./deps.ts";
 import { makeDestroy } from "./destroy.ts";

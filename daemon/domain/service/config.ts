@@ -6,7 +6,7 @@ import {
   KEPT_NAMES,
   KEPT_OUTPUT_BYTES,
   KEPT_SECONDS,
-} from "../../../shared/agent-protocol/kept.ts";
+} from "../../../shared/agent-protocol/kept-output.ts";
 import {
   MAX_BARRIER_WAIT_MS,
   MAX_PARTIES,

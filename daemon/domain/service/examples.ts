@@ -1,11 +1,11 @@
 /**
  * Examples of responses in the OpenAPI document: generated from the schemas, so that each response has a valid one, with the field values
- * of story.ts.
+ * of example-values.ts.
  */
 import { ERRORS, type ErrorCode, errorKind, type Problem } from "../../../shared/api/errors.ts";
 import { spelled } from "../../../shared/api/spelling.ts";
+import { REQUEST_ID, STORY } from "./example-values.ts";
 import { REFUSALS } from "./refusals.ts";
-import { REQUEST_ID, STORY } from "./story.ts";
 
 type Schema = Record<string, unknown>;
 

@@ -10,10 +10,10 @@ import { openapiGet } from "../../../shared/api/service.ts";
 import { VERSION } from "../../../shared/version.ts";
 import { type Bound, bind } from "../../core/call/operation.ts";
 import { inPieces, loopTime, Pieces, type Steps, wholly } from "../../core/loop/index.ts";
+import { ANSWERS, FIGURES } from "./example-values.ts";
 import { changed, exampleOf, problemExamples } from "./examples.ts";
-import { postedEvents } from "./posted.ts";
 import { answerSchema, type Json, requestSchema, sharedAnswers, withReferences } from "./schemas.ts";
-import { ANSWERS, FIGURES } from "./story.ts";
+import { postedEvents } from "./webhook-events.ts";
 
 const SWITCHING_PROTOCOLS = 101;
 const BYTES = "application/octet-stream";

@@ -1,4 +1,4 @@
-/** Examples of problems beyond the generic text of their code, in the room of story.ts: detail, fields, details. */
+/** Examples of problems beyond the generic text of their code, in the room of example-values.ts: detail, fields, details. */
 import type { ErrorCode, Problem } from "../../../shared/api/errors.ts";
 
 type Said = Partial<Pick<Problem, "detail" | "details" | "errors">>;

@@ -9,7 +9,7 @@ import type { Operation } from "../../../shared/api/contract.ts";
 import { MAX_SOCKET_MESSAGE_BYTES } from "../../../shared/api/ports.ts";
 import { TERMINAL_PROTOCOL, TOKEN_PROTOCOL_PREFIX } from "../../../shared/api/terminals.ts";
 import type { DuplexSession, Peer } from "../../core/concurrency/duplex-session.ts";
-import { countInTurn } from "../../core/concurrency/yield.ts";
+import { countInTurn } from "../../core/concurrency/next-turn.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
 /** A client is pinged, and disconnected after this time without data from it. */

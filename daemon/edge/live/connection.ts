@@ -16,7 +16,7 @@ import {
 } from "../../../shared/api/overview/live.ts";
 import { startTimer, stopTimer, wallMs } from "../../core/clock.ts";
 import type { DuplexSession, Peer } from "../../core/concurrency/duplex-session.ts";
-import { countInTurn } from "../../core/concurrency/yield.ts";
+import { countInTurn } from "../../core/concurrency/next-turn.ts";
 import { loopTime, type OwnerName } from "../../core/loop/index.ts";
 import { dataFrame, streamPathOf, wantedOf } from "./frames.ts";
 

@@ -15,7 +15,7 @@ import type { Queries } from "../../db/client.ts";
 import { locally } from "../../db/dry-run.ts";
 import type { Database } from "../../db/transact.ts";
 import { type AuditEntry, appendAudit, appendAudits } from "../../domain/audit/index.ts";
-import type { IdempotencyStore } from "./idempotency-store.ts";
+import type { IdempotencyStore } from "./idempotency-step.ts";
 import type { Claimed } from "./phase.ts";
 import type { RateRefusals } from "./rate-refusals.ts";
 import { durationOf, type Keeper, type Outcome, type RequestContext, statusOf } from "./request-context.ts";

@@ -16,7 +16,7 @@ import { and, eq, gte, isNotNull, lt, or, type SQL, sql } from "drizzle-orm";
 import type { OrgId } from "../../../shared/ids.ts";
 import { at } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
-import type { IdempotencyStorageLimit } from "./idempotency-storage-limit.ts";
+import type { IdempotencyStorageLimit } from "./idempotency-removal.ts";
 import { idempotency, KEY, workUlid } from "./idempotency-table.ts";
 
 const OF_SANDBOX = /^\/v1\/rooms\/[^/]+\/sandboxes\//;

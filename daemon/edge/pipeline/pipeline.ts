@@ -24,12 +24,12 @@ import { Authentication, type AuthenticationDeps, type Credentials } from "./aut
 import { requireScope } from "./authorization.ts";
 import { BatchLimit } from "./batch-limit.ts";
 import { CallLifetime, discard, type Hold } from "./call-lifetime.ts";
+import { Rates, type RatesOf } from "./caller-rate.ts";
 import type { CallsBranch } from "./idempotency-branch.ts";
-import { makeIdempotencyStore } from "./idempotency-store.ts";
+import { makeIdempotencyStore } from "./idempotency-step.ts";
 import { retryAfterOf, toProblem } from "./problem.ts";
 import type { Rate } from "./rate-limit.ts";
 import { RateRefusals } from "./rate-refusals.ts";
-import { Rates, type RatesOf } from "./rates.ts";
 import { makeInputReader } from "./read-input.ts";
 import {
   doneAs,

@@ -24,10 +24,10 @@ import { hubHandlers } from "./handlers/hub.ts";
 import { locateHandlers } from "./handlers/locate.ts";
 import { memberHandlers } from "./handlers/members.ts";
 import { endHandlers } from "./handlers/org-end.ts";
-import { outsideHandlers } from "./handlers/outside.ts";
 import { promptHandlers } from "./handlers/prompts.ts";
+import { outsideHandlers } from "./handlers/sign-in.ts";
+import { wayHandlers } from "./handlers/sign-in-methods.ts";
 import { type SignUpHandlerDeps, signUpHandlers } from "./handlers/sign-up.ts";
-import { wayHandlers } from "./handlers/ways.ts";
 import {
   type Cookie,
   coloursIn,
@@ -45,7 +45,7 @@ import { Notices } from "./notices.ts";
 import { askedOf, type EndpointDeps, makeEndpoints } from "./oauth/endpoints.ts";
 import { Lookups } from "./oauth/lookups.ts";
 import { challengeOf, stepUpOf } from "./oauth/metadata.ts";
-import { deadEnd, plainPage } from "./pages/outside.ts";
+import { deadEnd, plainPage } from "./pages/sign-in.ts";
 import { makeCall, type WebContext } from "./request-context.ts";
 import { ROUTES } from "./routes.ts";
 import { makeSignInOptions } from "./sign-in-options.ts";

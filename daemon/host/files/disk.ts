@@ -8,7 +8,7 @@
  * Guests can write past all of this, except into the reserve.
  */
 import { statfsSync } from "node:fs";
-import { onceATurn } from "../../core/concurrency/yield.ts";
+import { onceATurn } from "../../core/concurrency/next-turn.ts";
 import type { Paths } from "../../core/config/paths.ts";
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
 import { Reserve } from "./reserve.ts";

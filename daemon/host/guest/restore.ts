@@ -9,7 +9,7 @@
 
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { runSteps } from "../../core/concurrency/steps.ts";
+import { runSteps } from "../../core/concurrency/undo-steps.ts";
 import type { SavedPaths } from "../../core/config/paths.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
 import { restoredAs } from "../guest-link/connection.ts";

@@ -10,16 +10,16 @@
 import type { Restored } from "../../../shared/agent-protocol/messages.ts";
 import { DRIVE_MOUNT } from "../../../shared/api/drive.ts";
 import { type Published, within } from "../../core/concurrency/published.ts";
-import { runSteps, type Step, StepError, undoSteps } from "../../core/concurrency/steps.ts";
+import { runSteps, type Step, StepError, undoSteps } from "../../core/concurrency/undo-steps.ts";
 import { GuestConnection, type KnownAgent, strangers } from "../guest-link/connection.ts";
 import type { Machine } from "../machine/machine.ts";
 import { isAlive } from "../process.ts";
 import { DRIVE_TAG } from "../virtiofs/share.ts";
 import { endProcesses } from "./leftovers.ts";
+import { Shortener } from "./merge-layers.ts";
 import type { GuestHost, GuestPlan, LaunchPlan, StartPlan } from "./plan.ts";
 import { type GuestRecord, type LaunchMode, newRecord, RecordFile } from "./record.ts";
 import { type SnapshotRequest, type SnapshotTaken, StrandedError, saveGuest, snapshotGuest } from "./save.ts";
-import { Shortener } from "./shorten.ts";
 import { type Health, Sidecars } from "./sidecars.ts";
 import {
   allSteps,

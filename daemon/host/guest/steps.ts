@@ -2,7 +2,7 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { startTimer } from "../../core/clock.ts";
-import type { Step } from "../../core/concurrency/steps.ts";
+import type { Step } from "../../core/concurrency/undo-steps.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Limits } from "../confine/confinement.ts";
 import { entryTo, founding, limitsOf } from "../confine/index.ts";

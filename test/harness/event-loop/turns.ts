@@ -1,11 +1,11 @@
 /** Long turns of a test daemon's event loop, as it recorded them, and those of them that fail a test file. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
-import { type RecordedTurn, STACKS_VARIABLE, TURNS_VARIABLE } from "../../../daemon/core/loop/turns.ts";
+import { type RecordedTurn, STACKS_VARIABLE, TURNS_VARIABLE } from "../../../daemon/core/loop/turn-record.ts";
 import LISTED from "./long-turns.json";
 import { slowness } from "./slowness.ts";
 
-export type { RecordedTurn } from "../../../daemon/core/loop/turns.ts";
+export type { RecordedTurn } from "../../../daemon/core/loop/turn-record.ts";
 
 /** The check runs other rings on the same cores and caches, also on hosts of half the speed: times may be five times as long there. */
 export const ALLOWANCE = process.env.ROOMD_TEST_LONG === "1" ? 1 : 5;

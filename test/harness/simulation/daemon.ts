@@ -8,7 +8,7 @@ import { Elsewhere } from "../../../daemon/cluster/elsewhere.ts";
 import type { Member, MembershipLock } from "../../../daemon/cluster/membership-lock.ts";
 import { type Cluster, makePostgres } from "../../../daemon/cluster/postgres.ts";
 import type { OpenSession } from "../../../daemon/cluster/session.ts";
-import { type HeldResources, makeHeld } from "../../../daemon/compose/held.ts";
+import { type HeldResources, makeHeld } from "../../../daemon/compose/quota-use.ts";
 import { CallStats } from "../../../daemon/core/call/call-stats.ts";
 import { InFlightCalls } from "../../../daemon/core/call/in-flight-calls.ts";
 import type { Bound, Caller, KeyCall } from "../../../daemon/core/call/operation.ts";

@@ -1,5 +1,5 @@
 /** Commands of the operator of a simulated service: each is a separate process next to the daemon of a host. */
-import { makeMemberships } from "../../../daemon/cluster/membership.ts";
+import { makeMemberships } from "../../../daemon/cluster/join-and-leave.ts";
 import { describeError, ServiceError } from "../../../daemon/core/service-error.ts";
 import { openConnection } from "../../../daemon/db/client.ts";
 import { makeDatabase } from "../../../daemon/db/transact.ts";

@@ -69,7 +69,7 @@ function simulated(path: string, text: string): string {
   if (path.endsWith("/daemon/db/client.ts")) return text.replace('from "bun:sqlite"', `from "${HERE}/sqlite.ts"`);
   if (path.endsWith("/shared/ids.ts"))
     return text.replace("= monotonicUlids()", "= globalThis.ofProcess(monotonicUlids)");
-  if (path.endsWith("/rooms/checkpoints/nouns.ts"))
+  if (path.endsWith("/rooms/checkpoints/room-state.ts"))
     return withFiles(text).replace('from "node:fs"', from).replace('from "node:readline"', from);
   // Two hundred directories for drives that are empty.
   if (path.endsWith("/host/files/store-places.ts"))

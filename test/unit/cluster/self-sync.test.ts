@@ -11,7 +11,7 @@ import {
 } from "../../../daemon/cluster/placements.ts";
 import { differences, lostNames, type Self, type Sources } from "../../../daemon/cluster/self-sync.ts";
 import type { PlacementRow } from "../../../daemon/cluster/table.ts";
-import { makeHeld } from "../../../daemon/compose/held.ts";
+import { makeHeld } from "../../../daemon/compose/quota-use.ts";
 import { type Connection, openConnection } from "../../../daemon/db/client.ts";
 import { migrate } from "../../../daemon/db/migrate.ts";
 import { arrivedRooms, misplacedRooms, placedWithoutRoom } from "../../../daemon/domain/rooms/index.ts";

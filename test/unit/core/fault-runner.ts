@@ -1,6 +1,6 @@
 /** Runs two steps and a commit, and prints each one that is done: output stops at an active fault point. */
 import { writeSync } from "node:fs";
-import { runSteps, type Step } from "../../../daemon/core/concurrency/steps.ts";
+import { runSteps, type Step } from "../../../daemon/core/concurrency/undo-steps.ts";
 import { openConnection } from "../../../daemon/db/client.ts";
 import { makeDatabase } from "../../../daemon/db/transact.ts";
 

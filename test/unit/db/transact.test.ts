@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { nextTurn } from "../../../daemon/core/concurrency/yield.ts";
+import { nextTurn } from "../../../daemon/core/concurrency/next-turn.ts";
 import { loopTime, type OwnerName } from "../../../daemon/core/loop/index.ts";
 import { ServiceError } from "../../../daemon/core/service-error.ts";
 import { type Connection, openConnection, type Queries } from "../../../daemon/db/client.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { readForeignState } from "../../../daemon/domain/rooms/backup/state.ts";
-import { taking } from "../../../daemon/domain/rooms/checkpoints/nouns.ts";
+import { taking } from "../../../daemon/domain/rooms/checkpoints/room-state.ts";
 import type { OrgId } from "../../../shared/ids.ts";
 import { boundOf, longestTurn } from "../../harness/event-loop/longest-turn.ts";
 import { Rooms, uidOf } from "../domain/fabric/rooms-fixture.ts";

@@ -16,7 +16,7 @@ import { namesIn } from "../../../host/files/gone.ts";
 import { contentIn, entriesIn, makeStoreDirectories, shardsIn } from "../../../host/files/store-places.ts";
 import { markDrive } from "../../../host/isolation/directories.ts";
 import { copying } from "../checkpoints/copying.ts";
-import { readState, rowsIn, writeState } from "../checkpoints/nouns.ts";
+import { readState, rowsIn, writeState } from "../checkpoints/room-state.ts";
 import { listCheckpoints } from "../checkpoints/store.ts";
 import type { CheckpointRow } from "../checkpoints/table.ts";
 import type { RoomDeps } from "../deps.ts";

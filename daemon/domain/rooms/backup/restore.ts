@@ -21,7 +21,7 @@ import { syncDirectory } from "../../../host/files/async-calls.ts";
 import type { Bounds } from "../../../host/files/drive-store.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
 import { namesIn } from "../../../host/files/gone.ts";
-import { giveNouns, stageNouns, wakeNouns } from "../checkpoints/nouns.ts";
+import { giveNouns, stageNouns, wakeNouns } from "../checkpoints/room-state.ts";
 import { insertCheckpoint } from "../checkpoints/store.ts";
 import type { CheckpointRow } from "../checkpoints/table.ts";
 import { inUse, makeDirectories, newRoom, placing } from "../create.ts";

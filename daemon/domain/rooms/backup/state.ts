@@ -10,7 +10,7 @@ import { errnoOf } from "../../../core/service-error.ts";
 import type { Origin } from "../../../db/branch.ts";
 import type { Values } from "../../../db/client.ts";
 import { UntrustedRows } from "../../../db/untrusted-rows.ts";
-import { NAMES, type Nouns, type RoomState, STATE_FORMAT, withRows } from "../checkpoints/nouns.ts";
+import { NAMES, type Nouns, type RoomState, STATE_FORMAT, withRows } from "../checkpoints/room-state.ts";
 import { NotWhole } from "../move/format.ts";
 import { MAX_ROW_BYTES, MAX_STATE_BYTES, MAX_STATE_ROWS } from "./format.ts";
 

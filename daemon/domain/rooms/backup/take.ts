@@ -15,7 +15,7 @@ import { within } from "../../../core/concurrency/published.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
 import { namesIn } from "../../../host/files/gone.ts";
 import { copying } from "../checkpoints/copying.ts";
-import { rowsIn, takeNouns, taking, writeState } from "../checkpoints/nouns.ts";
+import { rowsIn, takeNouns, taking, writeState } from "../checkpoints/room-state.ts";
 import { listCheckpoints } from "../checkpoints/store.ts";
 import type { RoomDeps } from "../deps.ts";
 import { packed } from "../move/pack.ts";

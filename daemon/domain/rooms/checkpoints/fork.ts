@@ -25,7 +25,7 @@ import { insertRoom } from "../store.ts";
 import type { RoomRow } from "../table.ts";
 import { copying } from "./copying.ts";
 import type { Locks } from "./locks.ts";
-import { giveState, readState, stageNouns } from "./nouns.ts";
+import { giveState, readState, stageNouns } from "./room-state.ts";
 import { type Started, starting, startRoom } from "./start.ts";
 import type { CheckpointRow } from "./table.ts";
 

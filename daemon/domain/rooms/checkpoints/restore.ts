@@ -28,8 +28,8 @@ import { getRoom, updateRoom } from "../store.ts";
 import type { RoomRow } from "../table.ts";
 import { toTarget } from "../target.ts";
 import { copying } from "./copying.ts";
-import { dropNouns, giveState, type RoomState, readState, stageNouns } from "./nouns.ts";
 import { retire } from "./retired.ts";
+import { dropNouns, giveState, type RoomState, readState, stageNouns } from "./room-state.ts";
 import { type Started, starting, startRoom } from "./start.ts";
 import type { CheckpointRow } from "./table.ts";
 

@@ -15,7 +15,7 @@ import type { RoomRecords } from "../record.ts";
 import { getRoom, updateRoom } from "../store.ts";
 import type { Branching, RoomRow } from "../table.ts";
 import { toTarget } from "../target.ts";
-import { wakeNouns } from "./nouns.ts";
+import { wakeNouns } from "./room-state.ts";
 import type { CheckpointRow } from "./table.ts";
 
 export interface Started {

@@ -28,7 +28,7 @@ import type { RoomDeps } from "../deps.ts";
 import { getRoom } from "../store.ts";
 import { toTarget } from "../target.ts";
 import { copying } from "./copying.ts";
-import { takeState, taking, writeState } from "./nouns.ts";
+import { takeState, taking, writeState } from "./room-state.ts";
 import { checkpointBytes, countCheckpoints, findCheckpoint, insertCheckpoint } from "./store.ts";
 import type { CheckpointRow } from "./table.ts";
 

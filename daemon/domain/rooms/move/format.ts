@@ -3,7 +3,7 @@
  * one stream of JSON lines and the bytes that a line announces:
  *
  *     {"roomd_room":1,"about":…}               description of the room
- *     {"file":"state","size":…}                its database state, in lines (checkpoints/nouns.ts)
+ *     {"file":"state","size":…}                its database state, in lines (checkpoints/room-state.ts)
  *     {"at":0,"bytes":…} bytes …               gaps between pieces are holes
  *     {"file":"entries","size":…} …            the list of the drive's entries
  *     {"file":17,"size":…} …                   contents of the drive's files, by their numbers in the list

@@ -29,7 +29,7 @@ import { chainHead, chainKey } from "../../audit/index.ts";
 import type { Putting } from "../../sandboxes/index.ts";
 import { templateFiles } from "../../templates/files.ts";
 import { copying } from "../checkpoints/copying.ts";
-import { dropNouns, readState, stageNouns, wakeNouns } from "../checkpoints/nouns.ts";
+import { dropNouns, readState, stageNouns, wakeNouns } from "../checkpoints/room-state.ts";
 import type { Arrived, RoomDeps, Settled } from "../deps.ts";
 import { getRoom } from "../store.ts";
 import type { RoomRow } from "../table.ts";

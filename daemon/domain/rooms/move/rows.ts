@@ -7,7 +7,7 @@ import type { Queries } from "../../../db/client.ts";
 import type { RowsKey } from "../../../db/room-rows.ts";
 import { appendAudit, chainHead, chainKey, giveEvents, type MovedEvents, RoomNumbers } from "../../audit/index.ts";
 import type { MovedSandboxes, Putting } from "../../sandboxes/index.ts";
-import { giveNouns, type RoomState, takeNouns } from "../checkpoints/nouns.ts";
+import { giveNouns, type RoomState, takeNouns } from "../checkpoints/room-state.ts";
 import { deleteCheckpointsOf, insertCheckpoint, listCheckpoints } from "../checkpoints/store.ts";
 import type { CheckpointRow } from "../checkpoints/table.ts";
 import type { RoomDeps } from "../deps.ts";

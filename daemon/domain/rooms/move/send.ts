@@ -25,7 +25,7 @@ import { onFullDisk } from "../../../host/files/disk.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
 import { forgetFormerEvents } from "../../audit/index.ts";
 import { copying } from "../checkpoints/copying.ts";
-import { taking, writeState } from "../checkpoints/nouns.ts";
+import { taking, writeState } from "../checkpoints/room-state.ts";
 import { retireDirectory } from "../destroy.ts";
 import { getRoom, updateRoom } from "../store.ts";
 import type { Moving, RoomRow } from "../table.ts";

@@ -22,7 +22,7 @@ import { egressRules } from "../egress-list.ts";
 import { environmentRules } from "../executions/run/environment.ts";
 import { findRoomTarget } from "../find.ts";
 import { freeMemoryMib, makingRoom, requireMemory } from "../lifecycle/admission.ts";
-import { lifecycleOf, lifecycleRules } from "../lifecycle/idle-action.ts";
+import { lifecycleOf, lifecycleRules } from "../lifecycle/lifecycle-settings.ts";
 import type { Supervisor } from "../lifecycle/supervisor.ts";
 import type { Supervisors } from "../lifecycle/supervisors.ts";
 import { toSandboxRecord } from "../record.ts";

@@ -6,7 +6,7 @@ import { requireActive } from "../../../core/call/room-target.ts";
 import { after, now } from "../../../core/clock.ts";
 import type { SandboxDeps } from "../deps.ts";
 import { findTarget } from "../find.ts";
-import { lifecycleOf, lifecycleRules } from "../lifecycle/idle-action.ts";
+import { lifecycleOf, lifecycleRules } from "../lifecycle/lifecycle-settings.ts";
 import { requireState } from "../lifecycle/state.ts";
 import type { Supervisors } from "../lifecycle/supervisors.ts";
 import { toSandboxRecord } from "../record.ts";

@@ -8,7 +8,7 @@
  * from its report: the host itself knows the starter and the command. After a restart a guest may have no more running executions than its
  * limit, and concurrent saves are bounded.
  */
-import { KEPT_EXECUTION_BYTES, KEPT_MEMORY_BYTES } from "../../../../shared/agent-protocol/kept.ts";
+import { KEPT_EXECUTION_BYTES, KEPT_MEMORY_BYTES } from "../../../../shared/agent-protocol/kept-output.ts";
 import type { ExecState } from "../../../../shared/agent-protocol/messages.ts";
 import { EXEC_ID_PATTERN, MAX_LIVE_EXECUTIONS } from "../../../../shared/api/executions.ts";
 import { sleep } from "../../../core/clock.ts";

@@ -13,7 +13,7 @@ import { isAlive, type ProcessRecord } from "../../../host/process.ts";
 import type { SandboxDeps } from "../deps.ts";
 import { undestroyed } from "../store.ts";
 import type { SandboxRow } from "../table.ts";
-import { takeUp } from "./recover.ts";
+import { takeUp } from "./adopt-previous.ts";
 import { overdueFor } from "./state.ts";
 import type { Supervisor } from "./supervisor.ts";
 import type { Supervisors } from "./supervisors.ts";

@@ -13,7 +13,7 @@ import type { SnapshotId } from "../../../../shared/ids.ts";
 import { monotonicMs, now } from "../../../core/clock.ts";
 import { Mailbox } from "../../../core/concurrency/mailbox.ts";
 import type { Published } from "../../../core/concurrency/published.ts";
-import { StepError } from "../../../core/concurrency/steps.ts";
+import { StepError } from "../../../core/concurrency/undo-steps.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
 import type { Queries } from "../../../db/client.ts";

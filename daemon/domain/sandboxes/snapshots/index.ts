@@ -13,7 +13,7 @@ import { makeSnapshotGet } from "./get.ts";
 import type { SnapshotPlaces } from "./place.ts";
 import { makeRollback } from "./rollback.ts";
 import { deleteSnapshot, deleteSnapshotsOf, expiringSnapshots } from "./store.ts";
-import { sweepSnapshots } from "./sweep.ts";
+import { sweepSnapshots } from "./sweep-leftovers.ts";
 import type { SnapshotRow } from "./table.ts";
 
 /** Retry delay of an expired snapshot that is in use. */

@@ -17,7 +17,7 @@ import {
   GIVES,
   LASTS,
 } from "../pages/applications.ts";
-import { deadEnd } from "../pages/outside.ts";
+import { deadEnd } from "../pages/sign-in.ts";
 import type { WebContext } from "../request-context.ts";
 import { AUTHORIZE, comingBack, DEVICE } from "./asked-place.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome, refusalOf } from "./handler.ts";

@@ -13,7 +13,7 @@ import { usage } from "../../../../shared/api/usage.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { FormReport, NewKey } from "../pages/account.ts";
 import { billingPage, successPage } from "../pages/billing.ts";
-import { deadEnd } from "../pages/outside.ts";
+import { deadEnd } from "../pages/sign-in.ts";
 import type { WebContext } from "../request-context.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome } from "./handler.ts";
 

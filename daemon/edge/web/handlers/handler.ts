@@ -11,7 +11,7 @@ import { retryAfterOf, toProblem } from "../../pipeline/problem.ts";
 import type { Cookie } from "../headers.ts";
 import type { Page } from "../layout.ts";
 import { type FormReport, proofPage } from "../pages/account.ts";
-import { deadEnd } from "../pages/outside.ts";
+import { deadEnd } from "../pages/sign-in.ts";
 import type { WebContext } from "../request-context.ts";
 
 /** Destination after a sign-in. */

@@ -2,7 +2,7 @@
 import type { Problem } from "../../../../shared/api/errors.ts";
 import { html, type Markup } from "../../../core/markup.ts";
 import { field, hidden, type Page, trouble } from "../layout.ts";
-import { type Arrival, BRAND, type Form, LONG_ENOUGH, orPasskey } from "./outside.ts";
+import { type Arrival, BRAND, type Form, LONG_ENOUGH, orPasskey } from "./sign-in.ts";
 
 interface Open {
   /** Else only by a link. */

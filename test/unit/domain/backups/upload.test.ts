@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { fetchDay, retireDays, sendDays } from "../../../../daemon/domain/backups/days.ts";
+import { fetchDay, retireDays, sendDays } from "../../../../daemon/domain/backups/audit-days.ts";
 import type { S3Plan } from "../../../../daemon/domain/backups/deps.ts";
 import { afterwards, dueAt } from "../../../../daemon/domain/backups/index.ts";
 import { download, listStored, upload } from "../../../../daemon/domain/backups/upload.ts";

@@ -4,9 +4,9 @@
  */
 import { expect, test } from "vitest";
 import { type Address, readAddress, readRange } from "../../../../daemon/domain/egress/addresses.ts";
+import { Policy } from "../../../../daemon/domain/egress/allowlist.ts";
 import { decide } from "../../../../daemon/domain/egress/decide.ts";
 import { explain, readPlace } from "../../../../daemon/domain/egress/explain.ts";
-import { Policy } from "../../../../daemon/domain/egress/policy.ts";
 import { boundOf, longestTurn } from "../../../harness/event-loop/longest-turn.ts";
 
 const PRIVATE_RANGES = "10.9.0.0/16";

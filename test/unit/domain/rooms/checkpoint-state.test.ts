@@ -4,7 +4,12 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { readForeignState } from "../../../../daemon/domain/rooms/backup/state.ts";
 import { renamed } from "../../../../daemon/domain/rooms/checkpoints/fork.ts";
-import { type RoomState, readState, rowsIn, writeState } from "../../../../daemon/domain/rooms/checkpoints/nouns.ts";
+import {
+  type RoomState,
+  readState,
+  rowsIn,
+  writeState,
+} from "../../../../daemon/domain/rooms/checkpoints/room-state.ts";
 
 let place = "";
 beforeEach(() => {

@@ -9,14 +9,14 @@ import { startFollowed } from "../../../../daemon/host/guest-link/exec.ts";
 import type { Drive } from "../../../../guest-agent/drive/drive.ts";
 import type { Execution } from "../../../../guest-agent/exec/execution.ts";
 import { Executions } from "../../../../guest-agent/exec/executions.ts";
-import { Journal } from "../../../../guest-agent/exec/journal.ts";
+import { Journal } from "../../../../guest-agent/exec/kept-output.ts";
 import { executionMethods } from "../../../../guest-agent/exec/methods.ts";
 import {
   KEPT_DISK_BYTES,
   KEPT_EXECUTION_BYTES,
   KEPT_MEMORY_BYTES,
   KEPT_OUTPUT_BYTES,
-} from "../../../../shared/agent-protocol/kept.ts";
+} from "../../../../shared/agent-protocol/kept-output.ts";
 import { PieceDecoder } from "../../../../shared/agent-protocol/pieces.ts";
 import { PlayedAgent } from "../../domain/executions/agent-fixture.ts";
 import { adopting } from "../reaper-fixture.ts";

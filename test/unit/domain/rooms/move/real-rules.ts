@@ -14,7 +14,7 @@ import { type Connection, openConnection } from "../../../../../daemon/db/client
 import { migrate } from "../../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../../daemon/db/transact.ts";
 import { insertOrg } from "../../../../../daemon/domain/orgs/store.ts";
-import { writeState } from "../../../../../daemon/domain/rooms/checkpoints/nouns.ts";
+import { writeState } from "../../../../../daemon/domain/rooms/checkpoints/room-state.ts";
 import type { RoomDeps } from "../../../../../daemon/domain/rooms/deps.ts";
 import {
   arrivedRooms,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { lifecycleOf } from "../../../../../daemon/domain/sandboxes/lifecycle/idle-action.ts";
+import { lifecycleOf } from "../../../../../daemon/domain/sandboxes/lifecycle/lifecycle-settings.ts";
 
 const ALL = ["api", "terminal", "message", "port"];
 

@@ -1,6 +1,6 @@
 /** Rate limit of identical requests to the payment service. */
 import { expect, test } from "vitest";
-import { CheckoutQuestions } from "../../../../daemon/domain/billing/asked.ts";
+import { CheckoutQuestions } from "../../../../daemon/domain/billing/request-limit.ts";
 import { MovedClock } from "../../../harness/hosts/moved-clock.ts";
 
 test("requests are limited to a burst of five, then one a second, until a positive response", async () => {

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
-import { IdempotencyStorageLimit } from "../../../../daemon/edge/pipeline/idempotency-storage-limit.ts";
+import { IdempotencyStorageLimit } from "../../../../daemon/edge/pipeline/idempotency-removal.ts";
 
 const MOST = 20;
 const NOW = Date.now();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { type Candidate, HostChoice } from "../../../daemon/cluster/choose-host.ts";
 import type { HostState, WantedPlace } from "../../../daemon/cluster/directory.ts";
-import { type Candidate, HostChoice } from "../../../daemon/cluster/room-placement.ts";
 import type { OrgId } from "../../../shared/ids.ts";
 import { Chance } from "../../harness/random.ts";
 

@@ -2,7 +2,7 @@
 import { closeSync, writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { Output } from "../../../../guest-agent/exec/output.ts";
+import { Output } from "../../../../guest-agent/exec/output-pipe.ts";
 import * as libc from "../../../../guest-agent/libc.ts";
 
 const MIB = 1024 ** 2;

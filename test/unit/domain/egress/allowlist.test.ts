@@ -1,7 +1,7 @@
 /** The decision itself, by a table: a list, a place, and whether it may be reached. */
 import { describe, expect, test } from "vitest";
 import { readAddress, readRange } from "../../../../daemon/domain/egress/addresses.ts";
-import { Policy, type Verdict } from "../../../../daemon/domain/egress/policy.ts";
+import { Policy, type Verdict } from "../../../../daemon/domain/egress/allowlist.ts";
 
 /** An operator that lets sandboxes reach 10.1.0.0/16, including this host's 10.1.0.1, and no other private address. */
 const GROUND = {

@@ -16,8 +16,14 @@ import type { MaybePromise } from "../../core/concurrency/maybe-promise.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
-import { type IdempotentCall, makeIdempotency, type PackedReply, packSmall, type StoredReply } from "./idempotency.ts";
 import type { CallsBranch } from "./idempotency-branch.ts";
+import {
+  type IdempotentCall,
+  makeIdempotency,
+  type PackedReply,
+  packSmall,
+  type StoredReply,
+} from "./idempotency-claims.ts";
 import type { Claimed } from "./phase.ts";
 import { locationOf, type Outcome, type RequestContext, statusOf } from "./request-context.ts";
 import { openSealed, seal } from "./seal.ts";

@@ -1,6 +1,6 @@
 /** Sequences of steps with undo: it works, it unwinds, it unwinds twice, and each step may be done twice. */
 import { describe, expect, test } from "vitest";
-import { runSteps, type Step, StepError, undoSteps } from "../../../../daemon/core/concurrency/steps.ts";
+import { runSteps, type Step, StepError, undoSteps } from "../../../../daemon/core/concurrency/undo-steps.ts";
 
 /** A shelf to which three steps add things; `failAt` and `stuckAt` name the step that fails. */
 interface Shelf {

@@ -1,7 +1,7 @@
 /** Long work in pieces, by simulation with a virtual clock. */
 import { expect, test } from "vitest";
 import type { OwnerName } from "../../../../daemon/core/loop/owner.ts";
-import { Pieces } from "../../../../daemon/core/loop/pieces.ts";
+import { Pieces } from "../../../../daemon/core/loop/time-slices.ts";
 import { Simulation } from "./simulation.ts";
 
 /** Computes without end, 0.1 ms at a time. */

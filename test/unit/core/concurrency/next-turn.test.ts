@@ -1,6 +1,6 @@
 /** Work that is done once in a turn of the event loop. */
 import { expect, test } from "vitest";
-import { countInTurn, nextTurn, onceATurn } from "../../../../daemon/core/concurrency/yield.ts";
+import { countInTurn, nextTurn, onceATurn } from "../../../../daemon/core/concurrency/next-turn.ts";
 
 test("a result is cached for the turn, and calls are counted per turn", async () => {
   let asked = 0;

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { paceOf, Shortener } from "../../../../daemon/host/guest/shorten.ts";
+import { paceOf, Shortener } from "../../../../daemon/host/guest/merge-layers.ts";
 import type { GuestParts } from "../../../../daemon/host/guest/steps.ts";
 import type { Machine } from "../../../../daemon/host/machine/machine.ts";
 import type { QmpEvent } from "../../../../daemon/host/machine/qmp.ts";

@@ -6,7 +6,7 @@ import type { UserId } from "../../../../shared/ids.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { type NewPerson, type NewWay, RETURN_PATH, type SignedIn } from "../../../domain/users/index.ts";
 import type { Page } from "../layout.ts";
-import { type Arrival, deadEnd, invitePage, linkPage, returnPage, setupPage, signInPage } from "../pages/outside.ts";
+import { type Arrival, deadEnd, invitePage, linkPage, returnPage, setupPage, signInPage } from "../pages/sign-in.ts";
 import type { WebContext } from "../request-context.ts";
 import { type HandlerDeps, type Handlers, INSIDE, type Outcome, refusalOf } from "./handler.ts";
 

@@ -9,7 +9,7 @@ import { openConnection } from "../../../../../daemon/db/client.ts";
 import { migrate } from "../../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../../daemon/db/transact.ts";
 import { Budget, bytesOf } from "../../../../../daemon/domain/fabric/retention/budget.ts";
-import { History } from "../../../../../daemon/domain/fabric/retention/history.ts";
+import { History } from "../../../../../daemon/domain/fabric/retention/removal-schedule.ts";
 import { insertDelivery, insertMessage } from "../../../../../daemon/domain/fabric/store.ts";
 import type { DeliveryRow, MessageRow } from "../../../../../daemon/domain/fabric/table.ts";
 import type { OrgId, RoomUid } from "../../../../../shared/ids.ts";

@@ -4,7 +4,7 @@ import { passkeyAdd, passkeyList, passkeyOptions, passkeyRemove } from "../../..
 import { ServiceError } from "../../../core/service-error.ts";
 import { readAnswer } from "../../../domain/users/index.ts";
 import type { FormReport } from "../pages/account.ts";
-import { waysPage } from "../pages/ways.ts";
+import { waysPage } from "../pages/sign-in-methods.ts";
 import type { WebContext } from "../request-context.ts";
 import type { SignInOption } from "../sign-in-options.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome, refusalOf } from "./handler.ts";

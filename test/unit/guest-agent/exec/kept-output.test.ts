@@ -3,7 +3,7 @@
  * on a full disk.
  */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { HistoryGone, Journal, type Reader } from "../../../../guest-agent/exec/journal.ts";
+import { HistoryGone, Journal, type Reader } from "../../../../guest-agent/exec/kept-output.ts";
 import { PieceDecoder } from "../../../../shared/agent-protocol/pieces.ts";
 
 const KIB = 1024;

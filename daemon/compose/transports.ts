@@ -26,7 +26,7 @@ import { HostClient } from "../edge/hosts/client.ts";
 import { Locator, PORTS, SSH_ACCESSES } from "../edge/hosts/locator.ts";
 import { PeerClient } from "../edge/hosts/room-transfer.ts";
 import type { TakeSession } from "../edge/hosts/ssh.ts";
-import { makeDirect } from "../edge/http/direct.ts";
+import { makeDirect } from "../edge/http/other-transports.ts";
 import { type HttpServer, makeHttpServer } from "../edge/http/server.ts";
 import { loadCertificate, type planListen } from "../edge/http/tls.ts";
 import { watchCertificate } from "../edge/http/tls-watch.ts";
@@ -43,7 +43,7 @@ import { startSshServer } from "../edge/ssh/server.ts";
 import { makeWebDoor } from "../edge/web/door.ts";
 import type { Base } from "./base.ts";
 import { planCluster } from "./cluster.ts";
-import type { AllRates } from "./rates.ts";
+import type { AllRates } from "./rate-limits.ts";
 import type { Reached } from "./sandboxes.ts";
 
 const STOP_GRACE_MS = 10_000;

@@ -12,7 +12,7 @@
  * by that name, such as a guest's command, is not started twice even if the daemon ends between the start and the response. Work in the
  * database either stores its response in its own commit, or notes there the work that it has started, and is resumed by that.
  *
- * A large response is stored compressed. Their total size is limited (idempotency-storage-limit.ts): of a removed response it is still known that the
+ * A large response is stored compressed. Their total size is limited (idempotency-removal.ts): of a removed response it is still known that the
  * call was carried out, and with which status: a retry gets 410 history_gone, never a second effect.
  *
  * Leftovers of a call that fails half way are in phase.ts.
@@ -25,7 +25,7 @@ import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { TransactionMap } from "../../db/transaction-map.ts";
 import { type CallsBranch, makeBranch } from "./idempotency-branch.ts";
-import { IdempotencyStorageLimit } from "./idempotency-storage-limit.ts";
+import { IdempotencyStorageLimit } from "./idempotency-removal.ts";
 import { type IdempotentCall, idempotency, KEY, sameCall, workUlid } from "./idempotency-table.ts";
 import type { Claimed } from "./phase.ts";
 

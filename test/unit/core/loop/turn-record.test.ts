@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { LoopTime, recordTurns } from "../../../../daemon/core/loop/index.ts";
-import { type RecordedTurn, TURNS_VARIABLE } from "../../../../daemon/core/loop/turns.ts";
+import { type RecordedTurn, TURNS_VARIABLE } from "../../../../daemon/core/loop/turn-record.ts";
 import { threadTime } from "../../../../daemon/host/thread-time.ts";
 
 const BUSY_MS = 60;

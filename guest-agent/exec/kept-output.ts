@@ -9,7 +9,7 @@
  * with `aside`, for which nothing ever waits. Without other readers the oldest output is overwritten. Output that never fills a block stays
  * in memory and costs no file. If the disk accepts no writes, readers still get the output; only the history is lost.
  */
-import { KEPT_OUTPUT_BYTES } from "../../shared/agent-protocol/kept.ts";
+import { KEPT_OUTPUT_BYTES } from "../../shared/agent-protocol/kept-output.ts";
 import { Channel } from "../../shared/agent-protocol/messages.ts";
 import { MAX_PIECE_BYTES, PIECE_HEADER_BYTES, pieceHeader, readHeader } from "../../shared/agent-protocol/pieces.ts";
 import { MemoryRing } from "./memory-ring.ts";

@@ -11,7 +11,7 @@
  */
 import * as libc from "../libc.ts";
 import { log } from "../log.ts";
-import type { Read } from "./journal.ts";
+import type { Read } from "./kept-output.ts";
 import { waitUntilReadable } from "./poll-pipes.ts";
 
 /** More than the pipe can hold at a command's exit: any further bytes come from other writers. */

@@ -16,8 +16,8 @@ import { pipeline } from "node:stream/promises";
 import { wallMs } from "../../core/clock.ts";
 import type { S3Plan } from "./deps.ts";
 import { daysPrefix, nameIn, readName } from "./names.ts";
+import { ObjectStore, type StoredObject, StoreError } from "./object-store.ts";
 import { BrokenBackup, markOf, opened, sealedBytes, WrongPassphrase } from "./seal.ts";
-import { ObjectStore, type StoredObject, StoreError } from "./store.ts";
 import { listStored, OtherContent, prove, send } from "./upload.ts";
 
 const DAY_MS = 24 * 3600 * 1000;
