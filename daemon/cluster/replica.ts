@@ -160,7 +160,7 @@ async function newest(run: Run): Promise<Point> {
 }
 
 /** Whether the directory has a change; all of it, if none is given. */
-async function hasChange(run: Run, point: Point | null): Promise<boolean> {
+export async function hasChange(run: Run, point: Point | null): Promise<boolean> {
   if (point === null) return true;
   const { rows } = await run("SELECT FROM roomd.changes WHERE seq = $1 AND change_id = $2", [
     point.seq,

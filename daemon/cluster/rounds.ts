@@ -31,6 +31,7 @@ import { lackingRows } from "./put-again.ts";
 import { type Recovered, recoveredOf } from "./recovered.ts";
 import {
   type Changes,
+  hasChange,
   isNothing,
   isSame,
   type NumberedRow,
@@ -277,6 +278,10 @@ export class Rounds {
     if (this.#whole.isVoid) this.#whole = null;
     if (!isCompared || this.#whole === null) return false;
     const isOwed = !(await this.#putAgain(this.#whole));
+    if (this.#whole.isVoid) {
+      this.#whole = null;
+      return false;
+    }
     if (isOwed) await this.#copy.setOwed(true);
     await this.#copy.reach(from, this.#whole.to, this.#whole.seen ?? this.#whole.to);
     if (!isOwed) await this.#copy.setOwed(false);
@@ -480,18 +485,23 @@ export class Rounds {
     return this.#unknown.has(change_id) || (this.#isFirst && !this.#putBack.has(change_id));
   }
 
-  /** Inserts rows that the directory has lost. Returns false if this host is no member. */
+  /**
+   * Inserts rows that the directory has lost. Returns false if this host is no member. A directory without the newest change of the
+   * comparison was set back meanwhile: the comparison is void, and its rows stay out.
+   */
   async #putAgain(whole: WholeComparison): Promise<boolean> {
     const { again, isSetBack } = whole;
     const { connections, database, shared, member } = this.#deps;
     let isMember = true;
-    while (again.length > 0) {
+    while (again.length > 0 && !whole.isVoid) {
       const names = again.slice(0, MAX_AGAIN);
       const point = { seq: 0, change_id: randomUUID() };
       let rows: NumberedRow[] = [];
       try {
         rows = await connections.transaction(async (run) => {
           await this.#lock(run);
+          whole.isVoid = !(await hasChange(run, whole.seen));
+          if (whole.isVoid) return [];
           const lacking = await lackingRows(run, this.#copy, names, isSetBack);
           if (lacking.length === 0) return [];
           const [head] = (await run("SELECT seq FROM roomd.cluster")).rows;

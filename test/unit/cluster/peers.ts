@@ -50,16 +50,42 @@ export async function within(server: Postgres, work: (run: Run) => Promise<unkno
   connections.close();
 }
 
+interface PeerOptions {
+  tables?: readonly SharedTable[];
+  file?: string;
+  /** Called before each statement of a transaction. */
+  before?(text: string): Promise<void>;
+}
+
+class WatchedConnections extends Connections {
+  readonly #before: (text: string) => Promise<void>;
+
+  constructor(server: Postgres, before: (text: string) => Promise<void>) {
+    super({ addresses: readAddresses(server.url("tcp")) });
+    this.#before = before;
+  }
+
+  override transaction<T>(work: (run: Run) => Promise<T>, ms: number): Promise<T> {
+    return super.transaction(async (run) => {
+      const watched: Run = async (text, values) => {
+        await this.#before(text);
+        return await run(text, values);
+      };
+      return await work(watched);
+    }, ms);
+  }
+}
+
 export async function newPeer(
   server: Postgres,
   host_id: string,
-  { tables = SHARED_TABLES, file = ":memory:" }: { tables?: readonly SharedTable[]; file?: string } = {},
+  { tables = SHARED_TABLES, file = ":memory:", before = async () => {} }: PeerOptions = {},
 ): Promise<Peer> {
   const connection = openConnection(file);
   migrate(connection);
   const database = makeDatabase(connection);
   const shared = new SharedRows(database.queries, tables);
-  const connections = new Connections({ addresses: readAddresses(server.url("tcp")) });
+  const connections = new WatchedConnections(server, before);
   const incarnation = randomUUID();
   await connections.transaction(
     (run) => run("INSERT INTO roomd.leases VALUES ($1, $2, '1', now(), '{}')", [host_id, incarnation]),

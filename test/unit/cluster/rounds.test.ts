@@ -207,6 +207,37 @@ describe("changes of shared rows", () => {
     await Promise.all([a.close(), b.close()]);
   });
 
+  test("lost epochs are not inserted into a directory that was set back during the comparison", async () => {
+    const b = await peer("b");
+    const steps = [
+      // The comparison reads this row.
+      { of: "json_agg", work: () => b.rounds.change(add("two", "b", 1), true) },
+      // The directory loses it before the epoch is inserted.
+      { of: "FOR UPDATE", work: loseSecond },
+    ];
+    let isComparing = false;
+    const before = async (text: string) => {
+      if (isComparing && text.includes(steps[0]?.of ?? "no step")) await steps.shift()?.work();
+    };
+    const a = await newPeer(server, "a", { before });
+    const named = { org_id: "o" as never, room_id: "r", labels: {}, created_at: "2026-01-01T00:00:00.000Z" };
+    const placed = { room_uid: "rom_1" as never, host_id: "a", epoch: 1, ...named };
+    await a.rounds.change((queries) => void queries.insert(placements).values(placed).run(), true);
+    await server.sql("CREATE TABLE roomd.before AS TABLE roomd.rows");
+    await a.rounds.change((queries) => void queries.update(placements).set({ epoch: 2 }).run(), true);
+    await server.sql(`DELETE FROM roomd.rows; INSERT INTO roomd.rows SELECT * FROM roomd.before;
+      UPDATE roomd.cluster SET seq = 1; DELETE FROM roomd.changes WHERE seq > 1`);
+    isComparing = true;
+    await a.rounds.pull();
+    expect(steps).toEqual([]);
+    await b.rounds.pull();
+    for (const { queries } of [a, b]) {
+      expect(queries.select().from(orgUse).all()).toEqual([]);
+      expect(queries.select().from(placements).all()).toMatchObject([{ epoch: 2 }]);
+    }
+    await Promise.all([a.close(), b.close()]);
+  });
+
   test("a copy with rows of a change after its point is compared if the directory loses that change", async () => {
     const [a, b] = [await peer("a"), await peer("b")];
     await a.rounds.change(add("one", "a", 1), true);
