@@ -38,8 +38,8 @@ export class Faults {
   readonly #once = new Set<Fault>();
   /** Hosts that have no other faults for now. */
   readonly #reserved = new Set<SimulatedHost>();
-  /** When a host was copied. */
-  #copiedAt = 0;
+  /** When the data of a member were first copied; a copy may be copied again. */
+  readonly #copiedAt = new Map<string, number>();
 
   constructor(service: Service, isSteady: boolean) {
     this.#service = service;
@@ -116,7 +116,7 @@ export class Faults {
     setBackHost: (host, forMs) => this.#setBack(host, forMs),
     clone: (host) => {
       this.#once.add("clone");
-      this.#copiedAt = this.#service.world.now;
+      this.#copiedAt.set(host.member.host_id, this.#firstCopyOf(host) ?? this.#service.world.now);
       this.#service.add(`${host.name}-copy`, host.member).becomeCopyOf(host);
     },
     remove: (host) => {
@@ -127,6 +127,10 @@ export class Faults {
       if (others.length > 0) removeHost(this.#service, host.member.host_id, this.#service.world.chance.pick(others));
     },
   };
+
+  #firstCopyOf({ member }: SimulatedHost): number | undefined {
+    return this.#copiedAt.get(member.host_id);
+  }
 
   #later(ms: number, end: () => void): void {
     this.#service.world.after(ms, null, () => this.#isOver || end());
@@ -242,7 +246,7 @@ export class Faults {
       ({ room_uid, writers }) => here.has(room_uid) || [...writers.values()].some(({ data }) => data === copy.name),
       `${copy.name} was forgotten`,
     );
-    ledger.setBack(copy.name, this.#copiedAt, new Set());
+    ledger.setBack(copy.name, this.#firstCopyOf(copy) ?? 0, new Set());
   }
 
   #pause(host: SimulatedHost, forMs: number): void {
@@ -255,7 +259,7 @@ export class Faults {
   /** Of a host and its copy the other one continues: later writes of this one are lost. */
   #retire(host: SimulatedHost): void {
     host.retire();
-    this.#setBackLedger(host, this.#copiedAt);
+    this.#setBackLedger(host, this.#firstCopyOf(host) ?? 0);
   }
 
   #setBackLedger(host: SimulatedHost, to: number): void {
