@@ -1,4 +1,5 @@
 /** `roomd health`, `roomd limits` and `roomd whoami`: a client's view of the service, and of its own key. */
+
 import type { Command } from "commander";
 import { configGet, health, meGet } from "../../../shared/api/service.ts";
 import { checkLines } from "../host/doctor.ts";
@@ -7,6 +8,7 @@ import { call } from "../kit/client.ts";
 import { command } from "../kit/command.ts";
 import { type JsonOption, paint, show } from "../kit/output.ts";
 import { recordLines, terminalWidth, wrapped } from "../kit/record-lines.ts";
+import { verb } from "../kit/verb.ts";
 
 export function healthCommand(setStatus: (status: number) => void): Command {
   return command("health", {
@@ -20,18 +22,15 @@ export function healthCommand(setStatus: (status: number) => void): Command {
   });
 }
 
-export function limitsCommand(): Command {
-  return command("limits", {
-    summary: "the limits in force, and the service's guarantees and non-guarantees",
+export const limitsCommand = (): Command =>
+  verb(configGet, "limits", "the limits in force, and the service's guarantees and non-guarantees", {
     examples: ["roomd limits", "roomd limits --json"],
-  }).action(async (options: JsonOption) => {
-    await show(await call(configGet, {}), options, ({ guarantees, non_guarantees, templates, ...rest }) => [
+    lines: ({ guarantees, non_guarantees, templates, ...rest }) => [
       ...recordLines({ ...rest, templates: templates.map(({ template_id }) => template_id) }),
       ...list("Guaranteed", guarantees),
       ...list("Not guaranteed", non_guarantees),
-    ]);
+    ],
   });
-}
 
 function list(heading: string, sentences: readonly string[]): string[] {
   return [
@@ -47,11 +46,8 @@ function list(heading: string, sentences: readonly string[]): string[] {
 
 const BULLET = "- ";
 
-export function whoamiCommand(): Command {
-  return command("whoami", {
-    summary: "owner and scopes of the key",
+export const whoamiCommand = (): Command =>
+  verb(meGet, "whoami", "owner and scopes of the key", {
     examples: ["roomd whoami", "roomd whoami --json"],
-  }).action(async (options: JsonOption) => {
-    await show(await call(meGet, {}), options, recordLines);
+    lines: recordLines,
   });
-}

@@ -3,7 +3,7 @@ import { Command, Option } from "commander";
 import { silence } from "./progress.ts";
 import { milliseconds } from "./values.ts";
 
-interface CommandHelp {
+export interface CommandHelp {
   summary: string;
   examples: readonly string[];
   /** Additional information, printed before the examples. */

@@ -1,4 +1,5 @@
 /** `roomd webhook`: URLs to which the organization's events are sent, and the state of their deliveries. */
+
 import type { Command } from "commander";
 import {
   DEFAULT_ROTATION_SECONDS,
@@ -16,10 +17,10 @@ import {
 import { CliError, EXIT } from "../../kit/cli-error.ts";
 import { call } from "../../kit/client.ts";
 import { command, commandGroup } from "../../kit/command.ts";
-import { asList, type ListOptions } from "../../kit/list-options.ts";
-import { fieldLines, type JsonOption, moreLines, show, table } from "../../kit/output.ts";
+import { fieldLines, type JsonOption, show } from "../../kit/output.ts";
 import { recordLines } from "../../kit/record-lines.ts";
 import { secondsOrZero, word } from "../../kit/values.ts";
+import { columns, verb } from "../../kit/verb.ts";
 
 /** That of the key. */
 const org_id = "self";
@@ -36,13 +37,68 @@ export function webhookCommand(setStatus: (status: number) => void): Command {
     ],
   })
     .addCommand(create())
-    .addCommand(list())
-    .addCommand(get())
+    .addCommand(
+      verb(webhookList, "list", "list the organization's webhooks", {
+        examples: ["roomd webhook list", "roomd webhook list --json"],
+        fixed: { org_id },
+        lines: columns(
+          ["WEBHOOK", (each) => each.webhook_id],
+          ["URL", (each) => each.url],
+          ["TYPES", (each) => each.types.join(" ")],
+          ["ROOMS", (each) => each.room_ids?.join(" ") ?? "all"],
+          ["STATE", stateOf],
+          ["SENT", (each) => each.sent_count],
+          ["WAITING", (each) => each.waiting_count],
+          ["LAST SENT", (each) => each.last_sent_at],
+        ),
+      }),
+    )
+    .addCommand(
+      verb(webhookGet, "get <webhook>", "show a webhook's record", {
+        examples: [`roomd webhook get ${WEBHOOK}`],
+        fixed: { org_id },
+        lines: recordLines,
+      }),
+    )
     .addCommand(update())
-    .addCommand(remove())
-    .addCommand(rotate())
-    .addCommand(deliveries())
-    .addCommand(redeliver())
+    .addCommand(
+      verb(webhookDelete, "delete <webhook>", "delete a webhook; undelivered events are dropped", {
+        examples: [`roomd webhook delete ${WEBHOOK}`],
+        fixed: { org_id },
+        lines: (done) => [`webhook ${done.webhook_id} is ${done.state}`],
+      }),
+    )
+    .addCommand(
+      verb(webhookRotate, "rotate <webhook>", "replace a webhook's secret; both sign during the grace period", {
+        examples: [`roomd webhook rotate ${WEBHOOK}`, `roomd webhook rotate ${WEBHOOK} --grace 0s`],
+        options: [["--grace <time>", "how long the previous secret signs too (default: 1d)", secondsOrZero]],
+        fixed: { org_id, grace_seconds: DEFAULT_ROTATION_SECONDS },
+        lines: fieldLines,
+      }),
+    )
+    .addCommand(
+      verb(webhookDeliveries, "deliveries <webhook>", "list failed and retried deliveries", {
+        examples: [`roomd webhook deliveries ${WEBHOOK}`, `roomd webhook deliveries ${WEBHOOK} --limit 10 --json`],
+        fixed: { org_id },
+        lines: columns(
+          ["EVENT", (each) => each.delivery_id],
+          ["TYPE", (each) => each.type],
+          ["STATE", (each) => each.state],
+          ["TRIES", (each) => each.attempts],
+          ["STATUS", (each) => each.status],
+          ["NEXT", (each) => each.next_at],
+          ["ERROR", (each) => each.error],
+        ),
+      }),
+    )
+    .addCommand(
+      verb(webhookRedeliver, "redeliver <webhook> <event>", "resend an event, even if it was delivered", {
+        examples: [`roomd webhook redeliver ${WEBHOOK} ${EVENT}`],
+        fields: { event: "delivery_id" },
+        fixed: { org_id },
+        lines: (event) => [`${event.type} ${event.delivery_id} is sent again`],
+      }),
+    )
     .addCommand(test(setStatus));
 }
 
@@ -70,41 +126,6 @@ function create(): Command {
 
 const stateOf = ({ enabled, disabled_reason, failing_since }: WebhookRecord): string =>
   enabled ? (failing_since === null ? "enabled" : "failing") : `disabled: ${disabled_reason}`;
-
-function list(): Command {
-  const about = {
-    summary: "list the organization's webhooks",
-    examples: ["roomd webhook list", "roomd webhook list --json"],
-  };
-  return asList(command("list", about)).action(async ({ limit, cursor, json }: ListOptions) => {
-    const reply = await call(webhookList, { org_id, limit, cursor });
-    await show(reply, { json }, ({ items, next_cursor }) => [
-      ...table(
-        ["WEBHOOK", "URL", "TYPES", "ROOMS", "STATE", "SENT", "WAITING", "LAST SENT"],
-        items.map((each) => [
-          each.webhook_id,
-          each.url,
-          each.types.join(" "),
-          each.room_ids === null ? "all" : each.room_ids.join(" "),
-          stateOf(each),
-          each.sent_count,
-          each.waiting_count,
-          each.last_sent_at,
-        ]),
-      ),
-      ...moreLines(next_cursor),
-    ]);
-  });
-}
-
-function get(): Command {
-  return command("get <webhook>", {
-    summary: "show a webhook's record",
-    examples: [`roomd webhook get ${WEBHOOK}`],
-  }).action(async (webhook_id: string, options: JsonOption) => {
-    await show(await call(webhookGet, { org_id, webhook_id }), options, recordLines);
-  });
-}
 
 interface UpdateOptions extends WebhookOptions {
   url?: string;
@@ -135,65 +156,6 @@ function update(): Command {
       const reply = await call(webhookUpdate, { org_id, webhook_id, url, types: type, room_ids, enabled });
       await show(reply, { json }, fieldLines);
     });
-}
-
-function remove(): Command {
-  return command("delete <webhook>", {
-    summary: "delete a webhook; undelivered events are dropped",
-    examples: [`roomd webhook delete ${WEBHOOK}`],
-  }).action(async (webhook_id: string, options: JsonOption) => {
-    const reply = await call(webhookDelete, { org_id, webhook_id });
-    await show(reply, options, (done) => [`webhook ${done.webhook_id} is ${done.state}`]);
-  });
-}
-
-function rotate(): Command {
-  return command("rotate <webhook>", {
-    summary: "replace a webhook's secret; both sign during the grace period",
-    examples: [`roomd webhook rotate ${WEBHOOK}`, `roomd webhook rotate ${WEBHOOK} --grace 0s`],
-  })
-    .option("--grace <time>", "how long the previous secret signs too (default: 1d)", secondsOrZero)
-    .action(async (webhook_id: string, { grace, json }: JsonOption & { grace?: number }) => {
-      const grace_seconds = grace ?? DEFAULT_ROTATION_SECONDS;
-      await show(await call(webhookRotate, { org_id, webhook_id, grace_seconds }), { json }, fieldLines);
-    });
-}
-
-function deliveries(): Command {
-  const about = {
-    summary: "list failed and retried deliveries",
-    examples: [`roomd webhook deliveries ${WEBHOOK}`, `roomd webhook deliveries ${WEBHOOK} --limit 10 --json`],
-  };
-  return asList(command("deliveries <webhook>", about)).action(
-    async (webhook_id: string, { limit, cursor, json }: ListOptions) => {
-      const reply = await call(webhookDeliveries, { org_id, webhook_id, limit, cursor });
-      await show(reply, { json }, ({ items, next_cursor }) => [
-        ...table(
-          ["EVENT", "TYPE", "STATE", "TRIES", "STATUS", "NEXT", "ERROR"],
-          items.map((each) => [
-            each.delivery_id,
-            each.type,
-            each.state,
-            each.attempts,
-            each.status,
-            each.next_at,
-            each.error,
-          ]),
-        ),
-        ...moreLines(next_cursor),
-      ]);
-    },
-  );
-}
-
-function redeliver(): Command {
-  return command("redeliver <webhook> <event>", {
-    summary: "resend an event, even if it was delivered",
-    examples: [`roomd webhook redeliver ${WEBHOOK} ${EVENT}`],
-  }).action(async (webhook_id: string, delivery_id: string, options: JsonOption) => {
-    const reply = await call(webhookRedeliver, { org_id, webhook_id, delivery_id });
-    await show(reply, options, (event) => [`${event.type} ${event.delivery_id} is sent again`]);
-  });
 }
 
 /** Exits with the status of a refusal if the receiver rejects the event. */

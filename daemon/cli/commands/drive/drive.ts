@@ -4,10 +4,10 @@ import * as drive from "../../../../shared/api/drive.ts";
 import { CliError, EXIT } from "../../kit/cli-error.ts";
 import { call } from "../../kit/client.ts";
 import { command, commandGroup } from "../../kit/command.ts";
+import { asList, type ListOptions } from "../../kit/list-options.ts";
 import { bytesText, type JsonOption, moreLines, show, table } from "../../kit/output.ts";
 import { recordLines } from "../../kit/record-lines.ts";
 import { type DrivePath, place, placeOrRoom } from "../../kit/values.ts";
-import { asList, type ListOptions } from "../room/room.ts";
 import { readCommand, writeCommand } from "./drive-text.ts";
 import { getCommand, putCommand } from "./drive-transfer.ts";
 

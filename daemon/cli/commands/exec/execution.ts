@@ -9,16 +9,14 @@ import {
 } from "../../../../shared/api/executions.ts";
 import { call } from "../../kit/client.ts";
 import { command, commandGroup } from "../../kit/command.ts";
-import { fieldLines, type JsonOption, moreLines, show, table } from "../../kit/output.ts";
+import { fieldLines, type JsonOption, show } from "../../kit/output.ts";
 import { recordLines } from "../../kit/record-lines.ts";
 import { integer } from "../../kit/values.ts";
+import { columns, verb } from "../../kit/verb.ts";
 import { follow, statusOf } from "./exec.ts";
 import { followOutput } from "./exec-follow.ts";
 
-interface ListOptions extends JsonOption {
-  limit?: number;
-  cursor?: string;
-}
+const SHOWN_CHARACTERS = 60;
 
 interface AttachOptions {
   after?: number;
@@ -30,45 +28,32 @@ export function executionCommand(setStatus: (status: number) => void): Command {
     summary: "list, follow and end commands that run in a sandbox",
     examples: ["roomd execution list build-42 worker-1", "roomd execution attach build-42 worker-1 build-1"],
   })
-    .addCommand(list())
-    .addCommand(get())
+    .addCommand(
+      verb(executionList, "list <room> <agent>", "list commands that are running or ended in the last 10 minutes", {
+        examples: ["roomd execution list build-42 worker-1"],
+        lines: columns(
+          ["EXEC_ID", (each) => each.exec_id],
+          ["STATE", (each) => each.state],
+          ["EXIT", (each) => (each.timed_out ? "timeout" : (each.signal ?? each.exit_code))],
+          ["STARTED", (each) => each.started_at],
+          ["COMMAND", (each) => each.argv.join(" ").slice(0, SHOWN_CHARACTERS)],
+        ),
+      }),
+    )
+    .addCommand(
+      verb(executionGet, "get <room> <agent> <exec-id>", "show one", {
+        examples: ["roomd execution get build-42 worker-1 build-1"],
+        lines: recordLines,
+      }),
+    )
     .addCommand(attach(setStatus))
     .addCommand(signal())
-    .addCommand(end());
-}
-
-function list(): Command {
-  return command("list <room> <agent>", {
-    summary: "list commands that are running or ended in the last 10 minutes",
-    examples: ["roomd execution list build-42 worker-1"],
-  })
-    .option("--limit <n>", "maximum number to list", integer(1))
-    .option("--cursor <cursor>", "next_cursor of the previous page")
-    .action(async (room_id: string, sandbox: string, { json, ...query }: ListOptions) => {
-      const reply = await call(executionList, { room_id, sandbox, ...query });
-      await show(reply, { json }, ({ items, next_cursor }) => [
-        ...table(
-          ["EXEC_ID", "STATE", "EXIT", "STARTED", "COMMAND"],
-          items.map(({ exec_id, state, exit_code, signal: by, timed_out, started_at, argv }) => [
-            exec_id,
-            state,
-            timed_out ? "timeout" : (by ?? exit_code),
-            started_at,
-            argv.join(" ").slice(0, 60),
-          ]),
-        ),
-        ...moreLines(next_cursor),
-      ]);
-    });
-}
-
-function get(): Command {
-  return command("get <room> <agent> <exec-id>", {
-    summary: "show one",
-    examples: ["roomd execution get build-42 worker-1 build-1"],
-  }).action(async (room_id: string, sandbox: string, exec_id: string, options: JsonOption) => {
-    await show(await call(executionGet, { room_id, sandbox, exec_id }), options, recordLines);
-  });
+    .addCommand(
+      verb(executionEnd, "end <room> <agent> <exec-id>", "end it and everything it started", {
+        examples: ["roomd execution end build-42 worker-1 build-1"],
+        lines: fieldLines,
+      }),
+    );
 }
 
 function attach(setStatus: (status: number) => void): Command {
@@ -99,14 +84,5 @@ function signal(): Command {
     const signalName = SIGNALS.find((each) => each === name.toUpperCase()) ?? name;
     const reply = await call(executionSignal, { room_id, sandbox, exec_id, signal: signalName });
     await show(reply, options, () => []);
-  });
-}
-
-function end(): Command {
-  return command("end <room> <agent> <exec-id>", {
-    summary: "end it and everything it started",
-    examples: ["roomd execution end build-42 worker-1 build-1"],
-  }).action(async (room_id: string, sandbox: string, exec_id: string, options: JsonOption) => {
-    await show(await call(executionEnd, { room_id, sandbox, exec_id }), options, fieldLines);
   });
 }

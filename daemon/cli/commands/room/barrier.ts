@@ -3,11 +3,11 @@ import type { Command } from "commander";
 import { barrierArrive, barrierCancel, barrierGet, barrierList } from "../../../../shared/api/barriers.ts";
 import { call } from "../../kit/client.ts";
 import { command, commandGroup, timeout } from "../../kit/command.ts";
-import { type JsonOption, moreLines, show, table } from "../../kit/output.ts";
+import { type JsonOption, show } from "../../kit/output.ts";
 import { withProgress } from "../../kit/progress.ts";
 import { recordLines } from "../../kit/record-lines.ts";
 import { integer } from "../../kit/values.ts";
-import { asList, type ListOptions } from "./room.ts";
+import { columns, verb } from "../../kit/verb.ts";
 
 const DEFAULT_MS = 60_000;
 
@@ -17,9 +17,31 @@ export function barrierCommand(): Command {
     examples: ["roomd barrier build-42 merged operator --parties 3", "roomd barrier list build-42"],
   })
     .addCommand(arrive(), { isDefault: true })
-    .addCommand(list())
-    .addCommand(get())
-    .addCommand(cancel());
+    .addCommand(
+      verb(barrierList, "list <room>", "list a room's barriers, the newest generation of each", {
+        examples: ["roomd barrier list build-42"],
+        lines: columns(
+          ["BARRIER", (item) => item.barrier_id],
+          ["GENERATION", (item) => item.generation],
+          ["STATE", (item) => item.state],
+          ["PARTIES", (item) => item.parties],
+          ["ARRIVED", (item) => item.arrived.join(" ")],
+          ["MISSING", (item) => item.missing.join(" ")],
+        ),
+      }),
+    )
+    .addCommand(
+      verb(barrierGet, "get <room> <barrier>", "print a barrier with its arrived and missing agents", {
+        examples: ["roomd barrier get build-42 merged"],
+        lines: recordLines,
+      }),
+    )
+    .addCommand(
+      verb(barrierCancel, "cancel <room> <barrier>", "cancel a barrier: every wait at it ends", {
+        examples: ["roomd barrier cancel build-42 merged"],
+        lines: ({ generation, state }, { barrier_id }) => [`barrier ${barrier_id} ${generation} is ${state}`],
+      }),
+    );
 }
 
 interface ArriveOptions extends JsonOption {
@@ -51,46 +73,4 @@ function arrive(): Command {
       const reply = await withProgress(`waiting at barrier ${barrier_id}`, () => call(barrierArrive, arrival));
       await show(reply, options, (now) => [`barrier ${barrier_id} ${now.generation} is ${now.state}`]);
     });
-}
-
-function list(): Command {
-  const about = {
-    summary: "list a room's barriers, the newest generation of each",
-    examples: ["roomd barrier list build-42"],
-  };
-  return asList(command("list <room>", about)).action(async (room_id: string, { limit, cursor, json }: ListOptions) => {
-    await show(await call(barrierList, { room_id, limit, cursor }), { json }, ({ items, next_cursor }) => [
-      ...table(
-        ["BARRIER", "GENERATION", "STATE", "PARTIES", "ARRIVED", "MISSING"],
-        items.map((item) => [
-          item.barrier_id,
-          item.generation,
-          item.state,
-          item.parties,
-          item.arrived.join(" "),
-          item.missing.join(" "),
-        ]),
-      ),
-      ...moreLines(next_cursor),
-    ]);
-  });
-}
-
-function get(): Command {
-  return command("get <room> <barrier>", {
-    summary: "print a barrier with its arrived and missing agents",
-    examples: ["roomd barrier get build-42 merged"],
-  }).action(async (room_id: string, barrier_id: string, options: JsonOption) => {
-    await show(await call(barrierGet, { room_id, barrier_id }), options, recordLines);
-  });
-}
-
-function cancel(): Command {
-  return command("cancel <room> <barrier>", {
-    summary: "cancel a barrier: every wait at it ends",
-    examples: ["roomd barrier cancel build-42 merged"],
-  }).action(async (room_id: string, barrier_id: string, options: JsonOption) => {
-    const reply = await call(barrierCancel, { room_id, barrier_id });
-    await show(reply, options, ({ generation, state }) => [`barrier ${barrier_id} ${generation} is ${state}`]);
-  });
 }

@@ -3,7 +3,6 @@ import type { Command } from "commander";
 import {
   agentWait,
   MESSAGE_KINDS,
-  type MessageKind,
   type MessageRecord,
   messageAck,
   messageGet,
@@ -13,11 +12,11 @@ import { newId } from "../../../../shared/ids.ts";
 import { CliError, EXIT } from "../../kit/cli-error.ts";
 import { call } from "../../kit/client.ts";
 import { choice, command, commandGroup, timeout } from "../../kit/command.ts";
-import { counted, type JsonOption, moreLines, printable, show, table } from "../../kit/output.ts";
+import { counted, type JsonOption, printable, show } from "../../kit/output.ts";
 import { recordLines } from "../../kit/record-lines.ts";
 import { integer, milliseconds, pair } from "../../kit/values.ts";
+import { columns, verb } from "../../kit/verb.ts";
 import { sendManyCommand } from "./message-send.ts";
-import { asList, type ListOptions } from "./room.ts";
 
 const SHOWN_CHARACTERS = 60;
 
@@ -26,11 +25,52 @@ export function messageCommand(): Command {
     summary: "messages of a room and their delivery; see also `roomd send` and `roomd wait`",
     examples: ["roomd message list build-42", "roomd message get build-42 msg_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D"],
   })
-    .addCommand(list())
-    .addCommand(get())
+    .addCommand(
+      verb(agentWait, "list <room>", "list a room's messages or an agent's inbox, without taking any out", {
+        examples: [
+          "roomd message list build-42",
+          "roomd message list build-42 --agent worker-1 --timeout 30s",
+          "roomd message list build-42 --from planner --after 120 --json",
+        ],
+        options: [
+          ["--agent <agent>", "the inbox of this agent"],
+          ["--from <agent>", "only messages from this agent"],
+          ["--topic <pattern>", "only messages to this topic"],
+          choice("--kind <kind>", "only messages of this kind", MESSAGE_KINDS),
+          ["--after <seq>", "start after this message; in an inbox this marks all earlier ones as read", integer(0)],
+          timeout("wait this long for the first, at most 50s (default: do not wait)"),
+        ],
+        fields: { from: "source", timeout: "wait_ms" },
+        lines: columns(
+          ["SEQ", (item) => item.seq],
+          ["MESSAGE", (item) => item.message_id],
+          ["FROM", (item) => item.source],
+          [
+            "TO",
+            ({ topic, destination, destinations }) =>
+              topic === null ? (destination ?? destinations?.join() ?? null) : `topic:${topic}`,
+          ],
+          ["KIND", (item) => item.kind],
+          ["CREATED", (item) => item.created_at],
+          ["TEXT", (item) => textOf(item).join(" ").slice(0, SHOWN_CHARACTERS)],
+        ),
+      }),
+    )
+    .addCommand(
+      verb(messageGet, "get <room> <message>", "print a message and its delivery to each recipient", {
+        examples: ["roomd message get build-42 msg_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D"],
+        lines: recordLines,
+      }),
+    )
     .addCommand(sendManyCommand())
     .addCommand(reply())
-    .addCommand(ack());
+    .addCommand(
+      verb(messageAck, "ack <room> <message>", "acknowledge a message: it leaves the inbox", {
+        examples: ["roomd message ack build-42 msg_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D --agent worker-1"],
+        options: [["--agent <agent>", "the recipient (default: its only one)"]],
+        lines: ({ agent_id, state }, { message_id }) => [`message ${message_id} is ${state} by ${agent_id}`],
+      }),
+    );
 }
 
 export interface ContentOptions {
@@ -66,61 +106,6 @@ export function textOf({ payload, payload_b64 }: Pick<MessageRecord, "payload" |
   return text.split("\n").map((line) => (process.stdout.isTTY ? printable(line) : line));
 }
 
-interface MessageListOptions extends ListOptions {
-  agent?: string;
-  from?: string;
-  topic?: string;
-  kind?: MessageKind;
-  after?: number;
-  timeout?: number;
-}
-
-function list(): Command {
-  const about = {
-    summary: "list a room's messages or an agent's inbox, without taking any out",
-    examples: [
-      "roomd message list build-42",
-      "roomd message list build-42 --agent worker-1 --timeout 30s",
-      "roomd message list build-42 --from planner --after 120 --json",
-    ],
-  };
-  return asList(command("list <room>", about))
-    .option("--agent <agent>", "the inbox of this agent")
-    .option("--from <agent>", "only messages from this agent")
-    .option("--topic <pattern>", "only messages to this topic")
-    .addOption(choice("--kind <kind>", "only messages of this kind", MESSAGE_KINDS))
-    .option("--after <seq>", "start after this message; in an inbox this marks all earlier ones as read", integer(0))
-    .addOption(timeout("wait this long for the first, at most 50s (default: do not wait)"))
-    .action(async (room_id: string, options: MessageListOptions) => {
-      const { agent: agent_id, from: source, timeout: wait_ms, topic, kind, after, limit, cursor, json } = options;
-      const wanted = { room_id, agent_id, source, topic, kind, after, limit, cursor, wait_ms };
-      await show(await call(agentWait, wanted), { json }, ({ items, next_cursor }) => [
-        ...table(
-          ["SEQ", "MESSAGE", "FROM", "TO", "KIND", "CREATED", "TEXT"],
-          items.map((item) => [
-            item.seq,
-            item.message_id,
-            item.source,
-            item.topic === null ? (item.destination ?? item.destinations?.join() ?? null) : `topic:${item.topic}`,
-            item.kind,
-            item.created_at,
-            textOf(item).join(" ").slice(0, SHOWN_CHARACTERS),
-          ]),
-        ),
-        ...moreLines(next_cursor),
-      ]);
-    });
-}
-
-function get(): Command {
-  return command("get <room> <message>", {
-    summary: "print a message and its delivery to each recipient",
-    examples: ["roomd message get build-42 msg_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D"],
-  }).action(async (room_id: string, message_id: string, options: JsonOption) => {
-    await show(await call(messageGet, { room_id, message_id }), options, recordLines);
-  });
-}
-
 interface ReplyOptions extends JsonOption, ContentOptions {
   from?: string;
   messageId?: string;
@@ -141,18 +126,6 @@ function reply(): Command {
       await show(sent, options, (kept) => [
         `message ${kept.message_id} is kept for ${counted(kept.recipient_count, "recipient")}`,
       ]);
-    });
-}
-
-function ack(): Command {
-  return command("ack <room> <message>", {
-    summary: "acknowledge a message: it leaves the inbox",
-    examples: ["roomd message ack build-42 msg_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D --agent worker-1"],
-  })
-    .option("--agent <agent>", "the recipient (default: its only one)")
-    .action(async (room_id: string, message_id: string, options: JsonOption & { agent?: string }) => {
-      const acked = await call(messageAck, { room_id, message_id, agent_id: options.agent });
-      await show(acked, options, ({ agent_id, state }) => [`message ${message_id} is ${state} by ${agent_id}`]);
     });
 }
 

@@ -6,10 +6,10 @@ import { toItem } from "../../../../shared/timeline/to-item.ts";
 import { CliError, EXIT } from "../../kit/cli-error.ts";
 import { call } from "../../kit/client.ts";
 import { choice, command } from "../../kit/command.ts";
+import { asList, type ListOptions } from "../../kit/list-options.ts";
 import { type JsonOption, moreLines, print, printable, show, table } from "../../kit/output.ts";
 import { moment, words } from "../../kit/values.ts";
 import { followRecords } from "../audit/audit-stream.ts";
-import { asList, type ListOptions } from "./room.ts";
 
 interface TimelineOptions extends ListOptions {
   since?: string;

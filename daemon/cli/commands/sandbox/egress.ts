@@ -1,11 +1,12 @@
 /** `roomd egress`: the allowlist of a running sandbox, shown and changed, and its connections. */
+
 import type { Command } from "commander";
 import { egressGet, egressSet, type SandboxNetwork, sandboxNetwork } from "../../../../shared/api/egress.ts";
-import { call } from "../../kit/client.ts";
-import { command, commandGroup } from "../../kit/command.ts";
-import { bytesText, counted, type JsonOption, paint, show, table } from "../../kit/output.ts";
+import { commandGroup } from "../../kit/command.ts";
+import { bytesText, counted, paint, table } from "../../kit/output.ts";
 import { recordLines } from "../../kit/record-lines.ts";
 import { integer } from "../../kit/values.ts";
+import { verb } from "../../kit/verb.ts";
 import { whyCommand } from "./egress-why.ts";
 
 export function egressCommand(setStatus: (status: number) => void): Command {
@@ -13,9 +14,39 @@ export function egressCommand(setStatus: (status: number) => void): Command {
     summary: "allowed destinations of a sandbox",
     examples: ["roomd egress get build-42 worker-1", "roomd egress set build-42 worker-1 example.org:443"],
   })
-    .addCommand(get())
-    .addCommand(set())
-    .addCommand(network())
+    .addCommand(
+      verb(egressGet, "get <room> <agent>", "print a sandbox's list and its traffic so far", {
+        examples: ["roomd egress get build-42 worker-1"],
+        lines: egressLines,
+      }),
+    )
+    .addCommand(
+      verb(
+        egressSet,
+        "set <room> <agent> [entries...]",
+        "allow only these hosts, addresses and networks, immediately; no entries: nothing; '*': every public address",
+        {
+          examples: [
+            "roomd egress set build-42 worker-1 example.org:443 '*.example.org' 192.0.2.0/24",
+            "roomd egress set build-42 worker-1 --if-revision 2",
+          ],
+          options: [["--if-revision <n>", "only if the list has this revision", integer(1)]],
+          fields: { entries: "allowlist" },
+          lines: egressLines,
+        },
+      ),
+    )
+    .addCommand(
+      verb(
+        sandboxNetwork,
+        "network <room> <agent>",
+        "list connections and refusals of a sandbox by destination, newest first",
+        {
+          examples: ["roomd egress network build-42 worker-1", "roomd egress network build-42 worker-1 --json"],
+          lines: networkLines,
+        },
+      ),
+    )
     .addCommand(whyCommand(setStatus));
 }
 
@@ -37,42 +68,6 @@ export function policyFor<Shown extends Policy>({ mode, allowlist, ...others }: 
 }
 
 const egressLines = (egress: Policy) => recordLines(policyFor(egress));
-
-function get(): Command {
-  return command("get <room> <agent>", {
-    summary: "print a sandbox's list and its traffic so far",
-    examples: ["roomd egress get build-42 worker-1"],
-  }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
-    await show(await call(egressGet, { room_id, sandbox }), options, egressLines);
-  });
-}
-
-function set(): Command {
-  return command("set <room> <agent> [entries...]", {
-    summary:
-      "allow only these hosts, addresses and networks, immediately; no entries: nothing; '*': every public address",
-    examples: [
-      "roomd egress set build-42 worker-1 example.org:443 '*.example.org' 192.0.2.0/24",
-      "roomd egress set build-42 worker-1 --if-revision 2",
-    ],
-  })
-    .option("--if-revision <n>", "only if the list has this revision", integer(1))
-    .action(
-      async (room_id: string, sandbox: string, allowlist: string[], options: JsonOption & { ifRevision?: number }) => {
-        const reply = await call(egressSet, { room_id, sandbox, allowlist, if_revision: options.ifRevision });
-        await show(reply, options, egressLines);
-      },
-    );
-}
-
-function network(): Command {
-  return command("network <room> <agent>", {
-    summary: "list connections and refusals of a sandbox by destination, newest first",
-    examples: ["roomd egress network build-42 worker-1", "roomd egress network build-42 worker-1 --json"],
-  }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
-    await show(await call(sandboxNetwork, { room_id, sandbox }), options, networkLines);
-  });
-}
 
 const HEADERS = ["HOST", "IP", "PORT", "ALLOWED", "CONNECTIONS", "SENT", "RECEIVED", "LAST"];
 

@@ -1,4 +1,5 @@
 /** `roomd file`: single entries of a sandbox's file system. Copies are in cp.ts, lists and deletion in ls.ts. */
+
 import type { Command } from "commander";
 import * as files from "../../../../shared/api/sandbox-files.ts";
 import { CliError, EXIT, lost } from "../../kit/cli-error.ts";
@@ -7,55 +8,45 @@ import { command, commandGroup } from "../../kit/command.ts";
 import { type JsonOption, print, printable, show } from "../../kit/output.ts";
 import { recordLines } from "../../kit/record-lines.ts";
 import { type SandboxPlace, sandboxPlace } from "../../kit/values.ts";
+import { verb } from "../../kit/verb.ts";
 
 export function fileCommand(): Command {
   return commandGroup("file", {
     summary: "files of a sandbox: describe, move and watch them; `roomd cp`, `ls` and `rm` do the rest",
     examples: ["roomd file stat build-42/worker-1:/root/out.csv", "roomd file watch build-42/worker-1:/root -r"],
   })
-    .addCommand(stat())
-    .addCommand(mkdir())
+    .addCommand(
+      verb(files.sandboxFileStat, "stat", "describe one entry", {
+        examples: [
+          "roomd file stat build-42/worker-1:/root/out.csv",
+          "roomd file stat build-42/worker-1:/bin --follow",
+        ],
+        args: [["<place>", PLACE, sandboxPlace]],
+        options: [["--follow", "the target of a symbolic link instead of the link"]],
+        fields: { place: null },
+        lines: recordLines,
+      }),
+    )
+    .addCommand(
+      verb(files.sandboxFileMkdir, "mkdir", "make a directory and its missing parents", {
+        examples: [
+          "roomd file mkdir build-42/worker-1:/root/results",
+          "roomd file mkdir build-42/worker-1:/srv/in --mode 0770 --owner agent",
+        ],
+        args: [["<place>", PLACE, sandboxPlace]],
+        options: [
+          ["--mode <octal>", "permissions of the directory (default: 0755)"],
+          ["--owner <user[:group]>", "its owner (default: the user that commands run as)"],
+        ],
+        fields: { place: null },
+        lines: ({ path, created }) => [printable(created ? `made ${path}` : `${path} already exists`)],
+      }),
+    )
     .addCommand(mv())
     .addCommand(watch());
 }
 
 const PLACE = "ROOM/AGENT:/path";
-
-function stat(): Command {
-  return command("stat", {
-    summary: "describe one entry",
-    examples: ["roomd file stat build-42/worker-1:/root/out.csv", "roomd file stat build-42/worker-1:/bin --follow"],
-  })
-    .argument("<place>", PLACE, sandboxPlace)
-    .option("--follow", "the target of a symbolic link instead of the link")
-    .action(async (at: SandboxPlace, { follow, json }: JsonOption & { follow?: true }) => {
-      await show(await call(files.sandboxFileStat, { ...at, follow }), { json }, recordLines);
-    });
-}
-
-interface MkdirOptions extends JsonOption {
-  mode?: string;
-  owner?: string;
-}
-
-function mkdir(): Command {
-  return command("mkdir", {
-    summary: "make a directory and its missing parents",
-    examples: [
-      "roomd file mkdir build-42/worker-1:/root/results",
-      "roomd file mkdir build-42/worker-1:/srv/in --mode 0770 --owner agent",
-    ],
-  })
-    .argument("<place>", PLACE, sandboxPlace)
-    .option("--mode <octal>", "permissions of the directory (default: 0755)")
-    .option("--owner <user[:group]>", "its owner (default: the user that commands run as)")
-    .action(async (at: SandboxPlace, { mode, owner, json }: MkdirOptions) => {
-      const reply = await call(files.sandboxFileMkdir, { ...at, mode, owner });
-      await show(reply, { json }, ({ path, created }) => [
-        printable(created ? `made ${path}` : `${path} already exists`),
-      ]);
-    });
-}
 
 function mv(): Command {
   return command("mv", {

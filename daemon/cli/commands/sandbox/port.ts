@@ -1,4 +1,5 @@
 /** `roomd port`: servers in a sandbox that are reached by URL. */
+
 import type { Command } from "commander";
 import type { OutputOf } from "../../../../shared/api/contract.ts";
 import { type PortRecord, portList, sandboxExposePort, sandboxUnexposePort } from "../../../../shared/api/ports.ts";
@@ -8,6 +9,7 @@ import { call } from "../../kit/client.ts";
 import { command, commandGroup } from "../../kit/command.ts";
 import { bytesText, type JsonOption, show, showValue, table } from "../../kit/output.ts";
 import { integer, milliseconds, seconds } from "../../kit/values.ts";
+import { verb } from "../../kit/verb.ts";
 
 export function portCommand(): Command {
   return commandGroup("port", {
@@ -16,7 +18,13 @@ export function portCommand(): Command {
   })
     .addCommand(expose())
     .addCommand(list())
-    .addCommand(unexpose());
+    .addCommand(
+      verb(sandboxUnexposePort, "unexpose <room> <agent>", "unexpose a port; its open connections are closed", {
+        examples: ["roomd port unexpose build-42 worker-1 8000"],
+        args: [["<port>", "its number", integer(1)]],
+        lines: (_, { port }) => [`port ${port} is no longer exposed`],
+      }),
+    );
 }
 
 interface ExposeOptions extends JsonOption {
@@ -120,15 +128,3 @@ const cellsOf = ({ traffic, ...port }: PortItem) => [
   port.token,
   port.expires_at,
 ];
-
-function unexpose(): Command {
-  return command("unexpose <room> <agent>", {
-    summary: "unexpose a port; its open connections are closed",
-    examples: ["roomd port unexpose build-42 worker-1 8000"],
-  })
-    .argument("<port>", "its number", integer(1))
-    .action(async (room_id: string, sandbox: string, port: number, options: JsonOption) => {
-      const reply = await call(sandboxUnexposePort, { room_id, sandbox, port });
-      await show(reply, options, () => [`port ${port} is no longer exposed`]);
-    });
-}

@@ -1,4 +1,5 @@
 /** `roomd recording`: recordings of a sandbox's screen, and films of them. */
+
 import type { Command } from "commander";
 import type { Download } from "../../../../sdk/typescript/src/client.ts";
 import {
@@ -14,11 +15,12 @@ import {
 import { CliError } from "../../kit/cli-error.ts";
 import { call, download } from "../../kit/client.ts";
 import { command, commandGroup } from "../../kit/command.ts";
-import { bytesText, fieldLines, type JsonOption, show, showValue, table, write } from "../../kit/output.ts";
+import { bytesText, fieldLines, type JsonOption, show, showValue, write } from "../../kit/output.ts";
 import { withProgress } from "../../kit/progress.ts";
 import { recordLines } from "../../kit/record-lines.ts";
 import { saveAnswer, whole } from "../../kit/save-answer.ts";
 import { seconds } from "../../kit/values.ts";
+import { columns, verb } from "../../kit/verb.ts";
 
 export function recordingCommand(): Command {
   return commandGroup("recording", {
@@ -29,29 +31,45 @@ export function recordingCommand(): Command {
       "roomd recording film office clerk --output clerk.mp4",
     ],
   })
-    .addCommand(start())
+    .addCommand(
+      verb(recordingStart, "start <room> <agent>", "start recording the screen", {
+        examples: ["roomd recording start office clerk", "roomd recording start office clerk --for 10m"],
+        options: [["--for <time>", "end it after this time; an hour if absent", seconds]],
+        fields: { for: "max_seconds" },
+        lines: fieldLines,
+      }),
+    )
     .addCommand(stop())
-    .addCommand(list())
-    .addCommand(get())
+    .addCommand(
+      verb(recordingList, "list <room> <agent>", "list the recordings of a screen, the newest first", {
+        notes: ["Recordings of a destroyed sandbox are found by its sandbox_id."],
+        examples: ["roomd recording list office clerk"],
+        lines: columns(
+          ["RECORDING", (each) => each.recording_id],
+          ["STATE", (each) => each.end_reason ?? each.state],
+          ["STARTED", (each) => each.started_at],
+          ["SECONDS", (each) => (each.duration_ms / 1000).toFixed(1)],
+          ["SIZE", (each) => bytesText(each.size_bytes)],
+          ["PICTURE", (each) => `${each.width}x${each.height}`],
+        ),
+      }),
+    )
+    .addCommand(
+      verb(recordingGet, "get <room> <agent>", "show a recording's record", {
+        examples: ["roomd recording get office clerk rec_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"],
+        args: [["<recording>", "its recording_id"]],
+        lines: recordLines,
+      }),
+    )
     .addCommand(film())
     .addCommand(save())
-    .addCommand(remove());
-}
-
-interface StartOptions extends JsonOption {
-  for?: number;
-}
-
-function start(): Command {
-  return command("start <room> <agent>", {
-    summary: "start recording the screen",
-    examples: ["roomd recording start office clerk", "roomd recording start office clerk --for 10m"],
-  })
-    .option("--for <time>", "end it after this time; an hour if absent", seconds)
-    .action(async (room_id: string, sandbox: string, options: StartOptions) => {
-      const reply = await call(recordingStart, { room_id, sandbox, max_seconds: options.for });
-      await show(reply, options, fieldLines);
-    });
+    .addCommand(
+      verb(recordingDelete, "delete <room> <agent>", "delete a recording", {
+        examples: ["roomd recording delete office clerk rec_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"],
+        args: [["<recording>", "its recording_id"]],
+        lines: (done) => [`deleted ${done.recording_id}`],
+      }),
+    );
 }
 
 function stop(): Command {
@@ -64,40 +82,6 @@ function stop(): Command {
       const recording_id = given ?? (await goingOn(room_id, sandbox)).recording_id;
       const reply = await call(recordingStop, { room_id, sandbox, recording_id });
       await show(reply, options, fieldLines);
-    });
-}
-
-function list(): Command {
-  return command("list <room> <agent>", {
-    summary: "list the recordings of a screen, the newest first",
-    notes: ["Recordings of a destroyed sandbox are found by its sandbox_id."],
-    examples: ["roomd recording list office clerk"],
-  }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
-    const reply = await call(recordingList, { room_id, sandbox });
-    await show(reply, options, ({ items }) =>
-      table(
-        ["RECORDING", "STATE", "STARTED", "SECONDS", "SIZE", "PICTURE"],
-        items.map((each) => [
-          each.recording_id,
-          each.end_reason ?? each.state,
-          each.started_at,
-          (each.duration_ms / 1000).toFixed(1),
-          bytesText(each.size_bytes),
-          `${each.width}x${each.height}`,
-        ]),
-      ),
-    );
-  });
-}
-
-function get(): Command {
-  return command("get <room> <agent>", {
-    summary: "show a recording's record",
-    examples: ["roomd recording get office clerk rec_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"],
-  })
-    .argument("<recording>", "its recording_id")
-    .action(async (room_id: string, sandbox: string, recording_id: string, options: JsonOption) => {
-      await show(await call(recordingGet, { room_id, sandbox, recording_id }), options, recordLines);
     });
 }
 
@@ -160,18 +144,6 @@ async function writeOut(answer: Download, recording_id: string, doing: string, o
   );
   const value = { recording_id, local: output, size_bytes };
   await showValue(value, options, () => [`wrote ${output}, ${bytesText(size_bytes)}`]);
-}
-
-function remove(): Command {
-  return command("delete <room> <agent>", {
-    summary: "delete a recording",
-    examples: ["roomd recording delete office clerk rec_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"],
-  })
-    .argument("<recording>", "its recording_id")
-    .action(async (room_id: string, sandbox: string, recording_id: string, options: JsonOption) => {
-      const reply = await call(recordingDelete, { room_id, sandbox, recording_id });
-      await show(reply, options, (done) => [`deleted ${done.recording_id}`]);
-    });
 }
 
 async function goingOn(room_id: string, sandbox: string): Promise<RecordingRecord> {

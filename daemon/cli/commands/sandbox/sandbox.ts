@@ -3,11 +3,11 @@ import type { Command } from "commander";
 import * as sandboxes from "../../../../shared/api/sandboxes.ts";
 import { call } from "../../kit/client.ts";
 import { choice, command, commandGroup, timeout } from "../../kit/command.ts";
+import { asList, type ListOptions } from "../../kit/list-options.ts";
 import { type JsonOption, moreLines, show, table } from "../../kit/output.ts";
-import { withProgress } from "../../kit/progress.ts";
 import { recordLines } from "../../kit/record-lines.ts";
 import { labelFilter, pair, secondsOrNone } from "../../kit/values.ts";
-import { asList, type ListOptions } from "../room/room.ts";
+import { verb } from "../../kit/verb.ts";
 import { policyFor } from "./egress.ts";
 import { type LifecycleOptions, lifecycleFrom, withLifecycle } from "./lifecycle.ts";
 import { sandboxCreateCommand } from "./sandbox-create.ts";
@@ -20,16 +20,77 @@ export function sandboxCommand(): Command {
   })
     .addCommand(sandboxCreateCommand())
     .addCommand(list())
-    .addCommand(get())
-    .addCommand(metrics())
+    .addCommand(
+      verb(
+        sandboxes.sandboxGet,
+        "get <room> <agent>",
+        "print a sandbox's record; AGENT is its agent_id or its sandbox_id",
+        {
+          examples: ["roomd sandbox get build-42 worker-1", "roomd sandbox get build-42 worker-1 --timeout 30s --json"],
+          options: [timeout("wait this long for a starting sandbox (default: do not wait)")],
+          fields: { timeout: "wait_ms" },
+          lines: sandboxLines,
+        },
+      ),
+    )
+    .addCommand(
+      verb(
+        sandboxes.sandboxMetrics,
+        "metrics <room> <agent>",
+        "print a sandbox's use of processor, memory and disk, and the error of its clock",
+        {
+          examples: ["roomd sandbox metrics build-42 worker-1"],
+          lines: recordLines,
+        },
+      ),
+    )
     .addCommand(update())
-    .addCommand(standby())
-    .addCommand(hibernate())
-    .addCommand(resume())
+    .addCommand(
+      verb(
+        sandboxes.sandboxStandby,
+        "standby <room> <agent>",
+        "pause a sandbox: it uses no CPU and keeps its memory and processes",
+        {
+          examples: ["roomd sandbox standby build-42 worker-1"],
+          progress: ({ sandbox }) => `pausing sandbox ${sandbox}`,
+          lines: stateLines,
+        },
+      ),
+    )
+    .addCommand(
+      verb(
+        sandboxes.sandboxHibernate,
+        "hibernate <room> <agent>",
+        "save a sandbox to disk: it uses no memory, and survives a restart of the host",
+        {
+          examples: ["roomd sandbox hibernate build-42 worker-1"],
+          progress: ({ sandbox }) => `saving sandbox ${sandbox} to disk`,
+          lines: stateLines,
+        },
+      ),
+    )
+    .addCommand(
+      verb(
+        sandboxes.sandboxResume,
+        "resume <room> <agent>",
+        "resume a sandbox in standby or hibernation, with its clock set right",
+        {
+          examples: ["roomd sandbox resume build-42 worker-1"],
+          progress: ({ sandbox }) => `resuming sandbox ${sandbox}`,
+          lines: stateLines,
+        },
+      ),
+    )
     .addCommand(takeSnapshotCommand())
     .addCommand(forkCommand())
     .addCommand(rollbackCommand())
-    .addCommand(destroy());
+    .addCommand(
+      verb(sandboxes.sandboxDestroy, "destroy <room> <agent>", "destroy a sandbox in any state", {
+        examples: ["roomd sandbox destroy build-42 worker-1"],
+        progress: ({ sandbox }) => `destroying sandbox ${sandbox}`,
+        lines: (done) => [`sandbox ${done.agent_id} is ${done.state}, cid ${done.guest_cid} is free`],
+      }).alias("delete"),
+    );
 }
 
 interface SandboxListOptions extends ListOptions {
@@ -72,28 +133,8 @@ function list(): Command {
     });
 }
 
-function get(): Command {
-  return command("get <room> <agent>", {
-    summary: "print a sandbox's record; AGENT is its agent_id or its sandbox_id",
-    examples: ["roomd sandbox get build-42 worker-1", "roomd sandbox get build-42 worker-1 --timeout 30s --json"],
-  })
-    .addOption(timeout("wait this long for a starting sandbox (default: do not wait)"))
-    .action(async (room_id: string, sandbox: string, options: JsonOption & { timeout?: number }) => {
-      const reply = await call(sandboxes.sandboxGet, { room_id, sandbox, wait_ms: options.timeout });
-      await show(reply, options, sandboxLines);
-    });
-}
-
+const stateLines = ({ agent_id, state }: { agent_id: string; state: string }) => [`sandbox ${agent_id} is ${state}`];
 const sandboxLines = (record: sandboxes.SandboxRecord) => recordLines({ ...record, egress: policyFor(record.egress) });
-
-function metrics(): Command {
-  return command("metrics <room> <agent>", {
-    summary: "print a sandbox's use of processor, memory and disk, and the error of its clock",
-    examples: ["roomd sandbox metrics build-42 worker-1"],
-  }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
-    await show(await call(sandboxes.sandboxMetrics, { room_id, sandbox }), options, recordLines);
-  });
-}
 
 interface UpdateOptions extends JsonOption, LifecycleOptions {
   label?: Record<string, string>;
@@ -136,56 +177,4 @@ function update(): Command {
 
 function orNull(time: number | "none" | undefined): number | null | undefined {
   return time === "none" ? null : time;
-}
-
-function standby(): Command {
-  return command("standby <room> <agent>", {
-    summary: "pause a sandbox: it uses no CPU and keeps its memory and processes",
-    examples: ["roomd sandbox standby build-42 worker-1"],
-  }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
-    const reply = await withProgress(`pausing sandbox ${sandbox}`, () =>
-      call(sandboxes.sandboxStandby, { room_id, sandbox }),
-    );
-    await show(reply, options, (done) => [`sandbox ${done.agent_id} is ${done.state}`]);
-  });
-}
-
-function hibernate(): Command {
-  return command("hibernate <room> <agent>", {
-    summary: "save a sandbox to disk: it uses no memory, and survives a restart of the host",
-    examples: ["roomd sandbox hibernate build-42 worker-1"],
-  }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
-    const reply = await withProgress(`saving sandbox ${sandbox} to disk`, () =>
-      call(sandboxes.sandboxHibernate, { room_id, sandbox }),
-    );
-    await show(reply, options, (done) => [`sandbox ${done.agent_id} is ${done.state}`]);
-  });
-}
-
-function resume(): Command {
-  return command("resume <room> <agent>", {
-    summary: "resume a sandbox in standby or hibernation, with its clock set right",
-    examples: ["roomd sandbox resume build-42 worker-1"],
-  }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
-    const reply = await withProgress(`resuming sandbox ${sandbox}`, () =>
-      call(sandboxes.sandboxResume, { room_id, sandbox }),
-    );
-    await show(reply, options, (done) => [`sandbox ${done.agent_id} is ${done.state}`]);
-  });
-}
-
-function destroy(): Command {
-  return command("destroy <room> <agent>", {
-    summary: "destroy a sandbox in any state",
-    examples: ["roomd sandbox destroy build-42 worker-1"],
-  })
-    .alias("delete")
-    .action(async (room_id: string, sandbox: string, options: JsonOption) => {
-      const reply = await withProgress(`destroying sandbox ${sandbox}`, () =>
-        call(sandboxes.sandboxDestroy, { room_id, sandbox }),
-      );
-      await show(reply, options, (done) => [
-        `sandbox ${done.agent_id} is ${done.state}, cid ${done.guest_cid} is free`,
-      ]);
-    });
 }

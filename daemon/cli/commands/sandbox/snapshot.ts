@@ -2,7 +2,6 @@
 import type { Command } from "commander";
 import {
   SNAPSHOT_MODES,
-  type SnapshotMode,
   type SnapshotRecord,
   sandboxFork,
   sandboxRollback,
@@ -13,53 +12,53 @@ import {
 } from "../../../../shared/api/snapshots.ts";
 import { call } from "../../kit/client.ts";
 import { choice, command, commandGroup } from "../../kit/command.ts";
-import { bytesText, type JsonOption, moreLines, show, table } from "../../kit/output.ts";
+import { bytesText, type JsonOption, show } from "../../kit/output.ts";
 import { withProgress } from "../../kit/progress.ts";
 import { recordLines } from "../../kit/record-lines.ts";
 import { pair, seconds } from "../../kit/values.ts";
-import { asList, type ListOptions } from "../room/room.ts";
+import { columns, verb } from "../../kit/verb.ts";
 
 export function snapshotCommand(): Command {
   return commandGroup("snapshot", {
     summary: "snapshots of a room's sandboxes",
     examples: ["roomd snapshot list build-42", "roomd sandbox snapshot build-42 worker-1 --name before"],
   })
-    .addCommand(list())
-    .addCommand(get())
-    .addCommand(remove());
+    .addCommand(
+      verb(snapshotList, "list <room>", "list a room's snapshots as a tree", {
+        examples: ["roomd snapshot list build-42", "roomd snapshot list build-42 --agent worker-1 --json"],
+        options: [["--agent <agent>", "only snapshots of this agent"]],
+        lines: ({ items, next_cursor }) => snapshotLines({ items: treeOf(items), next_cursor }),
+      }),
+    )
+    .addCommand(
+      verb(snapshotGet, "get <room> <snapshot>", "show a snapshot's record", {
+        examples: ["roomd snapshot get build-42 snap_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"],
+        lines: recordLines,
+      }),
+    )
+    .addCommand(
+      verb(
+        snapshotDelete,
+        "delete <room> <snapshot>",
+        "delete a snapshot; sandboxes created from it keep the data they need",
+        {
+          examples: ["roomd snapshot delete build-42 snap_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"],
+          lines: (done) => [`snapshot ${done.snapshot_id} is ${done.state}`],
+        },
+      ),
+    );
 }
 
-interface SnapshotListOptions extends ListOptions {
-  agent?: string;
-}
-
-function list(): Command {
-  const about = {
-    summary: "list a room's snapshots as a tree",
-    examples: ["roomd snapshot list build-42", "roomd snapshot list build-42 --agent worker-1 --json"],
-  };
-  return asList(command("list <room>", about))
-    .option("--agent <agent>", "only snapshots of this agent")
-    .action(async (room_id: string, { agent, limit, cursor, json }: SnapshotListOptions) => {
-      const reply = await call(snapshotList, { room_id, agent_id: agent, limit, cursor });
-      await show(reply, { json }, ({ items, next_cursor }) => [
-        ...table(
-          ["SNAPSHOT", "AGENT", "NAME", "MODE", "SIZE", "PAUSED", "CREATED", "EXPIRES"],
-          treeOf(items).map(({ depth, each }) => [
-            `${"  ".repeat(depth)}${depth > 0 ? "└ " : ""}${each.snapshot_id}`,
-            each.agent_id,
-            each.name ?? "",
-            each.mode,
-            bytesText(each.size_bytes),
-            `${each.paused_ms} ms`,
-            each.created_at,
-            each.expires_at ?? "",
-          ]),
-        ),
-        ...moreLines(next_cursor),
-      ]);
-    });
-}
+const snapshotLines = columns<{ depth: number; each: SnapshotRecord }>(
+  ["SNAPSHOT", ({ depth, each }) => `${"  ".repeat(depth)}${depth > 0 ? "└ " : ""}${each.snapshot_id}`],
+  ["AGENT", ({ each }) => each.agent_id],
+  ["NAME", ({ each }) => each.name],
+  ["MODE", ({ each }) => each.mode],
+  ["SIZE", ({ each }) => bytesText(each.size_bytes)],
+  ["PAUSED", ({ each }) => `${each.paused_ms} ms`],
+  ["CREATED", ({ each }) => each.created_at],
+  ["EXPIRES", ({ each }) => each.expires_at],
+);
 
 /** Each snapshot below its parent, if the parent is among `items`. */
 function treeOf(items: readonly SnapshotRecord[]): { depth: number; each: SnapshotRecord }[] {
@@ -71,51 +70,23 @@ function treeOf(items: readonly SnapshotRecord[]): { depth: number; each: Snapsh
   return below(null, 0);
 }
 
-function get(): Command {
-  return command("get <room> <snapshot>", {
-    summary: "show a snapshot's record",
-    examples: ["roomd snapshot get build-42 snap_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"],
-  }).action(async (room_id: string, snapshot_id: string, options: JsonOption) => {
-    await show(await call(snapshotGet, { room_id, snapshot_id }), options, recordLines);
-  });
-}
-
-function remove(): Command {
-  return command("delete <room> <snapshot>", {
-    summary: "delete a snapshot; sandboxes created from it keep the data they need",
-    examples: ["roomd snapshot delete build-42 snap_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"],
-  }).action(async (room_id: string, snapshot_id: string, options: JsonOption) => {
-    const reply = await call(snapshotDelete, { room_id, snapshot_id });
-    await show(reply, options, (done) => [`snapshot ${done.snapshot_id} is ${done.state}`]);
-  });
-}
-
-interface TakeOptions extends JsonOption {
-  name?: string;
-  mode?: SnapshotMode;
-  expires?: number;
-}
-
-export function takeSnapshotCommand(): Command {
-  return command("snapshot <room> <agent>", {
-    summary: "take a snapshot of a sandbox, which is paused briefly",
+export const takeSnapshotCommand = (): Command =>
+  verb(snapshotCreate, "snapshot <room> <agent>", "take a snapshot of a sandbox, which is paused briefly", {
     examples: [
       "roomd sandbox snapshot build-42 worker-1 --name before",
       "roomd sandbox snapshot build-42 worker-1 --mode disk --expires 30d",
     ],
-  })
-    .option("--name <name>", "a human-readable name")
-    .addOption(choice("--mode <mode>", "memory and disk, or the disk alone (default: full)", SNAPSHOT_MODES))
-    .option("--expires <time>", "delete it after this time (default: 7d)", seconds)
-    .action(async (room_id: string, sandbox: string, { name, mode, expires, json }: TakeOptions) => {
-      const reply = await withProgress(`taking a snapshot of ${sandbox}`, () =>
-        call(snapshotCreate, { room_id, sandbox, name, mode, expires_in_seconds: expires }),
-      );
-      await show(reply, { json }, (made) => [
-        `${made.snapshot_id}: ${bytesText(made.size_bytes)}, sandbox ${made.agent_id} paused for ${made.paused_ms} ms`,
-      ]);
-    });
-}
+    options: [
+      ["--name <name>", "a human-readable name"],
+      choice("--mode <mode>", "memory and disk, or the disk alone (default: full)", SNAPSHOT_MODES),
+      ["--expires <time>", "delete it after this time (default: 7d)", seconds],
+    ],
+    fields: { expires: "expires_in_seconds" },
+    progress: ({ sandbox }) => `taking a snapshot of ${sandbox}`,
+    lines: (made) => [
+      `${made.snapshot_id}: ${bytesText(made.size_bytes)}, sandbox ${made.agent_id} paused for ${made.paused_ms} ms`,
+    ],
+  });
 
 interface ForkOptions extends JsonOption {
   env?: Record<string, string>;
@@ -149,14 +120,14 @@ export function forkCommand(): Command {
     });
 }
 
-export function rollbackCommand(): Command {
-  return command("rollback <room> <agent> <snapshot>", {
-    summary: "roll a sandbox back to a snapshot; later changes are lost",
-    examples: ["roomd sandbox rollback build-42 worker-1 snap_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"],
-  }).action(async (room_id: string, sandbox: string, snapshot_id: string, options: JsonOption) => {
-    const reply = await withProgress(`rolling sandbox ${sandbox} back`, () =>
-      call(sandboxRollback, { room_id, sandbox, snapshot_id }),
-    );
-    await show(reply, options, (done) => [`sandbox ${done.agent_id} is ${done.state}, as of ${snapshot_id}`]);
-  });
-}
+export const rollbackCommand = (): Command =>
+  verb(
+    sandboxRollback,
+    "rollback <room> <agent> <snapshot>",
+    "roll a sandbox back to a snapshot; later changes are lost",
+    {
+      examples: ["roomd sandbox rollback build-42 worker-1 snap_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"],
+      progress: ({ sandbox }) => `rolling sandbox ${sandbox} back`,
+      lines: (done, { snapshot_id }) => [`sandbox ${done.agent_id} is ${done.state}, as of ${snapshot_id}`],
+    },
+  );

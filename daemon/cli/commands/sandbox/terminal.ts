@@ -1,4 +1,5 @@
 /** `roomd terminal`: the terminals of a sandbox; `roomd shell` opens and re-attaches them. */
+
 import type { Command } from "commander";
 import {
   terminalClose,
@@ -12,8 +13,9 @@ import { CliError } from "../../kit/cli-error.ts";
 import { call } from "../../kit/client.ts";
 import { command, commandGroup } from "../../kit/command.ts";
 import { findConnection } from "../../kit/connection.ts";
-import { fieldLines, type JsonOption, show, showValue, table } from "../../kit/output.ts";
+import { fieldLines, type JsonOption, showValue } from "../../kit/output.ts";
 import { recordLines } from "../../kit/record-lines.ts";
+import { columns, verb } from "../../kit/verb.ts";
 import { watchTerminal } from "./terminal-watch.ts";
 
 const EXAMPLE = "build-42 worker-1 ter_01JZ8Q4W5T6Y7V8X9ZABCDEFGH";
@@ -23,52 +25,34 @@ export function terminalCommand(): Command {
     summary: "terminals of a sandbox, as `roomd shell` opens them",
     examples: ["roomd terminal list build-42 worker-1", "roomd terminal watch build-42 worker-1"],
   })
-    .addCommand(list())
-    .addCommand(get())
+    .addCommand(
+      verb(terminalList, "list <room> <agent>", "list terminals that are running or ended in the last 10 minutes", {
+        examples: ["roomd terminal list build-42 worker-1"],
+        lines: columns(
+          ["TERMINAL", (each) => each.terminal_id],
+          ["STATE", (each) => each.state],
+          ["ATTACHED", (each) => (each.attached ? "yes" : "no")],
+          ["USER", (each) => each.user],
+          ["SIZE", (each) => `${each.cols}x${each.rows}`],
+          ["CREATED", (each) => each.created_at],
+          ["COMMAND", (each) => each.command],
+        ),
+      }),
+    )
+    .addCommand(
+      verb(terminalGet, "get <room> <agent> <terminal>", "print a terminal's record", {
+        examples: [`roomd terminal get ${EXAMPLE}`],
+        lines: recordLines,
+      }),
+    )
     .addCommand(watch())
-    .addCommand(close())
+    .addCommand(
+      verb(terminalClose, "close <room> <agent> <terminal>", "close a terminal and end everything started in it", {
+        examples: [`roomd terminal close ${EXAMPLE}`],
+        lines: ({ state }, { terminal_id }) => [`terminal ${terminal_id} is ${state}`],
+      }),
+    )
     .addCommand(token());
-}
-
-function list(): Command {
-  return command("list <room> <agent>", {
-    summary: "list terminals that are running or ended in the last 10 minutes",
-    examples: ["roomd terminal list build-42 worker-1"],
-  }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
-    await show(await call(terminalList, { room_id, sandbox }), options, ({ items }) =>
-      table(
-        ["TERMINAL", "STATE", "ATTACHED", "USER", "SIZE", "CREATED", "COMMAND"],
-        items.map((each) => [
-          each.terminal_id,
-          each.state,
-          each.attached ? "yes" : "no",
-          each.user,
-          `${each.cols}x${each.rows}`,
-          each.created_at,
-          each.command,
-        ]),
-      ),
-    );
-  });
-}
-
-function get(): Command {
-  return command("get <room> <agent> <terminal>", {
-    summary: "print a terminal's record",
-    examples: [`roomd terminal get ${EXAMPLE}`],
-  }).action(async (room_id: string, sandbox: string, terminal_id: string, options: JsonOption) => {
-    await show(await call(terminalGet, { room_id, sandbox, terminal_id }), options, recordLines);
-  });
-}
-
-function close(): Command {
-  return command("close <room> <agent> <terminal>", {
-    summary: "close a terminal and end everything started in it",
-    examples: [`roomd terminal close ${EXAMPLE}`],
-  }).action(async (room_id: string, sandbox: string, terminal_id: string, options: JsonOption) => {
-    const reply = await call(terminalClose, { room_id, sandbox, terminal_id });
-    await show(reply, options, ({ state }) => [`terminal ${terminal_id} is ${state}`]);
-  });
 }
 
 function token(): Command {

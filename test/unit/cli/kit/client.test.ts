@@ -49,7 +49,7 @@ test("prints a table for people and the service's own JSON for programs", async 
     "more with --cursor c1",
     "",
   ]);
-  expect(service.seen[0]?.path).toBe("/v1/rooms?label=team%3Aweb&limit=1&cursor=c%2F0");
+  expect(service.seen[0]?.path).toBe("/v1/rooms?limit=1&cursor=c%2F0&label=team%3Aweb");
   const programs = await run(["room", "list", "--json"], service);
   expect(programs).toEqual({ status: 0, stdout: `${text}\n`, stderr: "" });
 });
