@@ -22,9 +22,9 @@ export const waitsCommand = (): Command =>
           ],
   });
 
-type Wait = OutputOf<typeof roomWaits>["waits"][number];
+type RoomWait = OutputOf<typeof roomWaits>["waits"][number];
 
-const waitLines = columns<Wait>(
+const waitLines = columns<RoomWait>(
   ["AGENT", ({ agent_id }) => agent_id],
   ["WAITS FOR", ({ type }) => type],
   ["ID", ({ id }) => id],
