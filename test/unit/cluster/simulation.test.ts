@@ -30,6 +30,8 @@ const MAIN = join(import.meta.dirname, "../../harness/simulation/main.ts");
 const HOSTS = ["host-1", "host-2"];
 /** Processor time of one core. */
 const SECONDS = LONG ? 7_200 : 120;
+/** Seeds that found faults of the daemon or of the simulation. */
+const FORMER_FAILURES = [1031, 4637, 104_140, 105_278, 105_660];
 /** Enough to find each fault of the table. */
 const SEEDS_OF_MUTATION = 600;
 
@@ -61,6 +63,10 @@ describe("simulations of several hosts", () => {
     },
     LONG ? 14_400_000 : 600_000,
   );
+
+  test.each(FORMER_FAILURES)("hold all invariants for seed %i, which failed before", async (seed) => {
+    expect((await simulations(seed)).total).toMatchObject({ seeds: 1, failed: 0 });
+  });
 
   test.each(Object.keys(MUTATIONS))(
     "fail if, by a fault in the daemon, %s",

@@ -60,7 +60,8 @@ export function makeMoves({ deps, locks, findRow, schedule }: MoveParts): Moves 
   const goOn = async (roomUid: RoomUid) => {
     if (locks.isHeld(roomUid)) return later(roomUid);
     try {
-      await settleMove(deps, roomUid);
+      // A new move would make its copy where the settled one's is erased.
+      await locks.take(roomUid, "moved", () => settleMove(deps, roomUid));
     } catch (error) {
       deps.log.warn("failed to settle the move of a room; will retry", {
         room_uid: roomUid,
