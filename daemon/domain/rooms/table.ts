@@ -20,6 +20,8 @@ export interface Moving {
   key_id: KeyId;
   /** The claim was requested, so the other host may have it: if no host has it, it has ended there. */
   claiming?: true;
+  /** When it was requested. */
+  claimed_at?: string;
 }
 
 export interface BranchingOfCheckpoint {

@@ -18,7 +18,7 @@ import { join } from "node:path";
 import type { RoomUid, SandboxId, SnapshotId } from "../../../../shared/ids.ts";
 import type { Host } from "../../../cluster/directory.ts";
 import { requireLive } from "../../../core/call/room-target.ts";
-import { after, monotonicMs, now, timeoutSignal } from "../../../core/clock.ts";
+import { after, monotonicMs, now, timeoutSignal, wallMs } from "../../../core/clock.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
 import { onFullDisk } from "../../../host/files/disk.ts";
@@ -112,7 +112,14 @@ export async function sendRoom(
       const { head } = await deps.branch.sandboxes.use(snapshots, () => deps.peers().send(to, room_uid, file, over));
       await faultPoint("move.sent");
       over.throwIfAborted();
-      const claiming = { kind: "move", to: to.host_id, epoch: owner.epoch, key_id, claiming: true } as const;
+      const claiming = {
+        kind: "move",
+        to: to.host_id,
+        epoch: owner.epoch,
+        key_id,
+        claiming: true,
+        claimed_at: now(),
+      } as const;
       await database.commit((queries) => updateRoom(queries, room_uid, { branching: claiming }));
       claimed = true;
       const { epoch } = await directory.claim(room_uid, owner.epoch, to.host_id);
@@ -205,9 +212,9 @@ export async function settleMove(
   const isForgotten = hasNone && owner?.host_id === goalId;
   // The other host frees the name when the room has ended there, and would still report that it had it; the removal of that host, automatic
   // or not, frees the name too. After days neither is known: the room may have lived and ended there, and the copy here is kept like an
-  // ended room's.
+  // ended room's. Before that, a directory that knows neither was set back to before the room's creation, and has nothing of it.
   const freed = owner === null && claiming === true && !hasNone ? await directory.freedBy(roomUid) : null;
-  const isRemoved = freed !== null && (freed.isRemoval || freed.host_id !== goalId);
+  const isRemoved = freed === null ? isRecent(row.branching) : freed.isRemoval || freed.host_id !== goalId;
   const comesBack = owner === null && claiming === true && (hasNone || isRemoved);
   const hasEndedThere = owner === null && claiming === true && !comesBack;
   if (hasEndedThere || (owner !== null && owner.host_id !== hostId && !isForgotten)) {
@@ -247,6 +254,12 @@ export async function putDepartingAside({ paths, log, giveUpSpace }: MoveDeps, r
     log.warn("failed to remove the copy of a moved room", { room_uid: roomUid, error: describeError(error) }),
   );
 }
+
+/** Less than the retention of freed names in the directory (cluster/schema.ts), by any host's clock. */
+const NAME_KNOWN_MS = 6 * 86_400_000;
+
+const isRecent = ({ claimed_at }: Moving): boolean =>
+  claimed_at !== undefined && wallMs() - Date.parse(claimed_at) < NAME_KNOWN_MS;
 
 /** Row changes for a room if its next host was removed before it confirmed that it has the room. */
 function returned(host: string, epoch: number): Partial<RoomRow> {

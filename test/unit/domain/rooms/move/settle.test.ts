@@ -11,7 +11,7 @@ import { type Database, makeDatabase } from "../../../../../daemon/db/transact.t
 import { insertOrg } from "../../../../../daemon/domain/orgs/store.ts";
 import type { MoveDeps } from "../../../../../daemon/domain/rooms/move/deps.ts";
 import { settleMove } from "../../../../../daemon/domain/rooms/move/send.ts";
-import { getRoom, insertRoom } from "../../../../../daemon/domain/rooms/store.ts";
+import { getRoom, insertRoom, updateRoom } from "../../../../../daemon/domain/rooms/store.ts";
 import type { KeyId, OrgId, RoomUid } from "../../../../../shared/ids.ts";
 
 const AT = "2026-01-01T00:00:00.000Z";
@@ -29,7 +29,7 @@ beforeEach(() => {
     ...{ status_reason: "", status_message: "", last_transition_at: AT, created_at: AT, updated_at: AT },
     ...{ drive_limit_bytes: 1, drive_until_at: null, keep_drive: true, expires_at: null },
     ...{ created_by_type: "key", created_by_id: "kid_1", epoch: 1 },
-    branching: { kind: "move", to: "host-2", epoch: 1, key_id: "kid_1" as KeyId, claiming: true },
+    branching: null,
   });
 });
 afterEach(async () => {
@@ -42,7 +42,10 @@ test.each([
   ["a host by which the other one was removed: it is here again", { host_id: "host-3", isRemoval: false }, "active"],
   ["the other host, which removed itself: it is here again", { host_id: "host-2", isRemoval: true }, "active"],
   ["a host that is unknown by now: it may have ended there", null, "destroyed"],
-])("its name was freed by %s", async (_, freed, state) => {
+  ["a host that a set-back directory never knew: it is here again", null, "active", new Date().toISOString()],
+] as const)("its name was freed by %s", async (_, freed, state, claimed_at: string = AT) => {
+  const branching = { kind: "move", to: "host-2", epoch: 1, key_id: "kid_1" as KeyId, claiming: true } as const;
+  updateRoom(database.queries, ROOM, { branching: { ...branching, claimed_at } });
   const deps = {
     ...{ database, hostId: "host-1", retentionSeconds: 60, paths: makePaths({ data_dir: home, runtime_dir: home }) },
     directory: {
