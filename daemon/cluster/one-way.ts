@@ -31,7 +31,12 @@ const ONE_WAY: Readonly<Record<string, Merge>> = {
     here.state === "gone" && there.state !== "gone" && here.joined_at === there.joined_at ? { state: "gone" } : null,
   placements: (here, there) =>
     Number(here.epoch) > Number(there.epoch)
-      ? { host_id: here.host_id, epoch: here.epoch, contested_by: here.contested_by ?? null }
+      ? {
+          host_id: here.host_id,
+          epoch: here.epoch,
+          contested_by: here.contested_by ?? null,
+          moved_use: here.moved_use ?? null,
+        }
       : null,
 };
 

@@ -210,6 +210,8 @@ export async function readChanges(
   const { seq, tbl, key } = rest && isSame(rest.from, from) ? rest.after : { seq: from.seq + 1, tbl: "", key: "" };
   const rows = (await run(ROWS, [seq, tbl, key, end.seq])).rows as unknown as NumberedRow[];
   const now = await newest(run);
+  // Changes up to that point were pruned since, and with them deleted rows of this page.
+  if (!isNothing(from) && !(await hasChange(run, from))) return { to, changes: null, isSetBack: false };
   const last = rows.length < PAGE_ROWS ? undefined : rows.at(-1);
   if (last === undefined) return { to, changes: page(rows, end, changes, to, now), isSetBack: false };
   const ended = rows.filter((row) => row.seq < last.seq);

@@ -255,6 +255,27 @@ describe("changes of shared rows", () => {
     await Promise.all([a.close(), b.close()]);
   });
 
+  test("deletions that are pruned while a host reads them are not missed", async () => {
+    const a = await peer("a");
+    let isPruning = false;
+    const before = async (text: string) => {
+      if (!(isPruning && text.includes("(rows.seq, tbl, key) >"))) return;
+      isPruning = false;
+      await server.sql("UPDATE roomd.changes SET at = now() - interval '8 days'");
+      await within(server, (run) => forgetOld(run));
+    };
+    const b = await newPeer(server, "b", { tables: ["org_use"].map(whole), before });
+    await a.rounds.change(add("one", "a", 1), true);
+    await b.rounds.pull();
+    await a.rounds.change((queries) => void queries.delete(orgUse).run(), true);
+    await a.rounds.change(add("two", "a", 1), true);
+    isPruning = true;
+    await b.rounds.pull();
+    expect(isPruning).toBe(false);
+    expect(all(b).map(({ org_id }) => org_id)).toEqual(["two"]);
+    await Promise.all([a.close(), b.close()]);
+  });
+
   test("a row that was deleted while the directory lacked its end is not inserted again", async () => {
     const a = await peer("a");
     await a.rounds.change(add("one", "a", 1), true);
@@ -531,9 +552,10 @@ test("epochs lost by a directory are inserted once the host is a member again, a
   const a = await peer("a");
   const named = { org_id: "o" as never, room_id: "r", labels: {}, created_at: "2026-01-01T00:00:00.000Z" };
   const placed = { room_uid: "rom_1" as never, host_id: "a", epoch: 1, ...named };
+  const moved_use = { sandboxes: 1, memory_mib: 512, disk_gib: 2 } as never;
   await a.rounds.change((queries) => void queries.insert(placements).values(placed).run(), true);
   await server.sql("CREATE TABLE roomd.before AS TABLE roomd.rows");
-  await a.rounds.change((queries) => void queries.update(placements).set({ epoch: 2 }).run(), true);
+  await a.rounds.change((queries) => void queries.update(placements).set({ epoch: 2, moved_use }).run(), true);
   const incarnation = await server.sql("SELECT incarnation FROM roomd.leases");
   await server.sql(`UPDATE roomd.leases SET incarnation = 'another'; DELETE FROM roomd.rows;
     INSERT INTO roomd.rows SELECT * FROM roomd.before; UPDATE roomd.cluster SET seq = 1; DELETE FROM roomd.changes WHERE seq > 1`);
@@ -548,6 +570,8 @@ test("epochs lost by a directory are inserted once the host is a member again, a
   await server.sql(`UPDATE roomd.leases SET incarnation = '${incarnation}' WHERE host_id = 'a'`);
   await a.beside();
   expect(await epoch()).toBe("2");
+  const kept = await server.sql(`SELECT "row" ->> 'moved_use' FROM roomd.rows WHERE tbl = 'placements'`);
+  expect(JSON.parse(kept)).toEqual(moved_use);
   await a.rounds.change(add("two", "a", 1), true);
   await b.rounds.pull();
   expect(all(b)).toHaveLength(2);
