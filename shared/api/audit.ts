@@ -1,6 +1,16 @@
 /** Interface of the audit. */
 import { type Static, Type } from "@sinclair/typebox";
-import { fields, named, nullable, oneOf, operation, page, record, timestamp } from "./contract.ts";
+import {
+  fields,
+  MAX_CURSOR_CHARACTERS,
+  named,
+  nullable,
+  oneOf,
+  operation,
+  page,
+  record,
+  timestamp,
+} from "./contract.ts";
 import { moment } from "./moment.ts";
 import { actor, anyWarnings, roomPath } from "./rooms.ts";
 
@@ -61,7 +71,9 @@ const ofRoom = {
 const query = {
   ...filters,
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: "200 if absent." })),
-  cursor: Type.Optional(Type.String({ maxLength: 1024, description: "next_cursor of the previous page, unchanged." })),
+  cursor: Type.Optional(
+    Type.String({ maxLength: MAX_CURSOR_CHARACTERS, description: "next_cursor of the previous page, unchanged." }),
+  ),
   order: Type.Optional(oneOf(["asc", "desc"], { description: "desc, the newest first, if absent." })),
 };
 
@@ -76,7 +88,7 @@ const afterSeq = fields({
 const afterCursor = fields({
   after: Type.Optional(
     Type.String({
-      maxLength: 1024,
+      maxLength: MAX_CURSOR_CHARACTERS,
       description: "Cursor of the last event received, unchanged; 0: from the first that is kept; absent: from now on.",
     }),
   ),

@@ -175,12 +175,17 @@ export const errorEvent = record("ErrorEvent", {
 
 export const MAX_PAGE = 1000;
 
+/** A cursor that is valid on all hosts has a position for each: about 24 characters. */
+export const MAX_CURSOR_CHARACTERS = 4096;
+
 /** `limit` and `cursor` of a list; `limit` arrives as text and is parsed as a number. */
 export const pageQuery = {
   limit: Type.Optional(
     Type.Integer({ minimum: 1, maximum: MAX_PAGE, description: "Most items to return; 100 if absent." }),
   ),
-  cursor: Type.Optional(Type.String({ maxLength: 1024, description: "next_cursor of the previous page, unchanged." })),
+  cursor: Type.Optional(
+    Type.String({ maxLength: MAX_CURSOR_CHARACTERS, description: "next_cursor of the previous page, unchanged." }),
+  ),
 };
 export const DEFAULT_PAGE = 100;
 

@@ -1,7 +1,18 @@
 /** Interface of the fabric: messages between the agents of a room, and the agents. */
 import { type Static, Type } from "@sinclair/typebox";
 import { AGENT_PATTERN, NAME_PATTERN } from "../ids.ts";
-import { fields, NONE, nullable, oneOf, operation, page, pageQuery, record, timestamp } from "./contract.ts";
+import {
+  fields,
+  MAX_CURSOR_CHARACTERS,
+  NONE,
+  nullable,
+  oneOf,
+  operation,
+  page,
+  pageQuery,
+  record,
+  timestamp,
+} from "./contract.ts";
 import { roomPath } from "./rooms.ts";
 
 export const MAX_PAYLOAD_BYTES = 64 * 1024;
@@ -240,7 +251,10 @@ export const agentWait = operation({
       }),
     ),
     cursor: Type.Optional(
-      Type.String({ maxLength: 1024, description: "next_cursor of the previous page, instead of after." }),
+      Type.String({
+        maxLength: MAX_CURSOR_CHARACTERS,
+        description: "next_cursor of the previous page, instead of after.",
+      }),
     ),
   }),
   body: null,
