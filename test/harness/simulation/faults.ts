@@ -28,6 +28,9 @@ const LEASE_MS = 22_500;
 /** Longer than between two beats. */
 const BEAT_MS = 3_500;
 
+/** Until an operator restarts a daemon that is out. */
+const RESTART_MS = 5_000;
+
 /** Of COMMITs, some are done and never answered, or never done. */
 const LOST_COMMITS = 0.004;
 
@@ -286,9 +289,17 @@ export class Faults {
         this.#retire(host);
         continue;
       }
-      // A daemon that is out is restarted by its operator.
-      if (host.outAt !== null) host.end("crash");
+      this.#restartIfOut(host);
       host.start();
+      // A beat of the copy was under way, and has made it the member since.
+      if (others.length > 0) this.#service.world.after(RESTART_MS, null, () => this.#restartIfOut(host));
     }
+  }
+
+  /** A daemon that is out is restarted by its operator. */
+  #restartIfOut(host: SimulatedHost): void {
+    if (host.outAt === null) return;
+    host.end("crash");
+    host.start();
   }
 }
