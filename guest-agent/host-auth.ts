@@ -17,6 +17,11 @@ import { randomHex } from "./random.ts";
 const CHALLENGE_BYTES = 32;
 const NONCE_BYTES = 16;
 
+/** Reasons for which a welcome is rejected. */
+export const NO_SECRET = "the welcome has no secret";
+export const UNPROVEN_HOST = "the host has not proven that it set this guest up";
+export const INVALID_RESTORED = "the welcome's restored is malformed";
+
 /** A secret, and the nonce that is disclosed to its holder. */
 class Acquaintance {
   readonly secret: string;
@@ -55,12 +60,12 @@ export class HostAuth {
   admit(welcome: unknown, port: number, challenge: string | undefined): Admitted {
     const { secret, proof } = Object(welcome) as { secret?: unknown; proof?: unknown };
     if (this.#known === null) {
-      if (!isToken(secret)) throw new Error("the welcome has no secret");
+      if (!isToken(secret)) throw new Error(NO_SECRET);
       this.#known = new Acquaintance(secret);
       return { now: this.#known, before: null };
     }
     const by = [this.#next, this.#known].find((one) => one !== null && isProven(one, proof, port, challenge));
-    if (!by) throw new Error("the host has not proven that it set this guest up");
+    if (!by) throw new Error(UNPROVEN_HOST);
     if (by === this.#next) this.#next = null;
     this.#known = by;
     const another = restoredIn(welcome)?.secret;
@@ -82,5 +87,5 @@ export function restoredIn(welcome: unknown): Restored | undefined {
   const { how, secret } = Object(restored) as Partial<Record<keyof Restored, unknown>>;
   if (how === "resumed" && secret === undefined) return { how };
   if ((how === "forked" || how === "rolled_back") && isToken(secret)) return { how, secret };
-  throw new Error("the welcome's restored is malformed");
+  throw new Error(INVALID_RESTORED);
 }

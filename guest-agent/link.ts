@@ -42,6 +42,7 @@ const CONNECT_LATE_MS = 10;
 const MAX_HOST_STREAMS = 256;
 /** A host answers a hello in milliseconds; a silent listener must not keep the guest from its host. */
 const WELCOME_DEADLINE_MS = 10_000;
+export const NO_WELCOME = "no welcome arrived";
 
 /** The handlers of a link, and their shared state. */
 export interface Served {
@@ -111,7 +112,7 @@ export async function serve(
       closed.resolve({ reason, welcomed });
     },
   });
-  waiting = setTimeout(() => link.close("no welcome arrived"), WELCOME_DEADLINE_MS);
+  waiting = setTimeout(() => link.close(NO_WELCOME), WELCOME_DEADLINE_MS);
   const setUp = async (body: unknown, admitted: Admitted) => {
     link.sendJson(FrameType.ready, 0, await setup.carryOut(body, admitted));
     if (link.closedReason === null) line.attach(link);

@@ -4,6 +4,9 @@ import { MAX_WRITE_BYTES } from "../shared/agent-protocol/device-quirks.ts";
 import { Link, type LinkOptions, type Transport } from "../shared/agent-protocol/link.ts";
 import * as libc from "./libc.ts";
 
+/** Reason of a link whose peer closed the connection. */
+export const CONNECTION_ENDED = "the connection ended";
+
 /** Takes ownership of a connected stream socket. */
 export async function linkOver(fd: number, options: Omit<LinkOptions, "transport">): Promise<Link> {
   const transport = new SocketTransport(fd);
@@ -12,7 +15,7 @@ export async function linkOver(fd: number, options: Omit<LinkOptions, "transport
     open: (socket) => transport.open(socket),
     data: (_, chunk) => void link.receive(chunk),
     drain: () => transport.flush(),
-    close: () => link.close("the connection ended"),
+    close: () => link.close(CONNECTION_ENDED),
     error: (_, error) => link.close(error.message),
   });
   return link;

@@ -45,9 +45,11 @@ export function checkCopy(copy: string): void {
 }
 
 /** Throws if the copy has a log: closing a connection leaves it on a full disk. */
+export const INCOMPLETE_COPY = "the copy of the database could not be completed: is the disk full?";
+
 function requireNoLog(copy: string): void {
   if ((statSync(`${copy}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0) return;
-  throw new Error("the copy of the database could not be completed: is the disk full?");
+  throw new Error(INCOMPLETE_COPY);
 }
 
 /** Makes a backup that contains the copy invalid. */

@@ -52,7 +52,7 @@ export async function connectWhenThere(
   }
 }
 
-class NotOwnSocket extends Error {}
+export class NotOwnSocket extends Error {}
 
 function requireOwnSocket(path: string, entry: number): void {
   const found = fstatSync(entry);

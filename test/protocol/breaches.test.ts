@@ -1,14 +1,9 @@
 /** A guest that breaks the protocol: it loses the connection, with the reason, and the host nothing else. */
 import { heapStats } from "bun:jsc";
 import { describe, expect, test } from "vitest";
+import { DeadlineError } from "../../daemon/core/concurrency/published.ts";
 import { GuestLink } from "../../daemon/host/guest-link/handshake.ts";
-import {
-  encodeFrame,
-  FrameDecoder,
-  FrameError,
-  FrameType,
-  MAX_PAYLOAD_FROM_HOST,
-} from "../../shared/agent-protocol/frame.ts";
+import { encodeFrame, FrameDecoder, FrameType, MAX_PAYLOAD_FROM_HOST } from "../../shared/agent-protocol/frame.ts";
 import { WINDOW_BYTES } from "../../shared/agent-protocol/link.ts";
 import { GENERATION, type Hello, HOST_PORT, type Welcome } from "../../shared/agent-protocol/messages.ts";
 import { alone, credit, data, settled } from "./wire.ts";
@@ -333,9 +328,9 @@ describe("the handshake", () => {
 
   test("fails if it does not arrive in time", async () => {
     const { link, send } = guest();
-    await expect(link.hello(10)).rejects.toThrow(/took over 10 ms/);
+    await expect(link.hello(10)).rejects.toThrow(DeadlineError);
     send(FrameType.hello, HELLO);
-    await expect(link.welcome(WELCOME, 10, () => {})).rejects.toThrow(/took over 10 ms/);
+    await expect(link.welcome(WELCOME, 10, () => {})).rejects.toThrow(DeadlineError);
   });
 
   test("truncates overlong strings", async () => {
@@ -356,5 +351,5 @@ describe("the handshake", () => {
 test("the link does not use a decoder after its failure", () => {
   const guest = alone();
   guest.link.receive(Uint8Array.of(0, 0, 0, 1, 0, 0, 0, 0, 0));
-  expect(guest.closed).toEqual([new FrameError("frame length 1 is shorter than its header").message]);
+  expect(guest.closed).toEqual([expect.stringContaining("frame length 1")]);
 });

@@ -18,7 +18,7 @@ import type { Traffic } from "./traffic.ts";
 
 /** In one commit, each with an audit record. */
 const ENDED_TOGETHER = 16;
-const MAKER_ENDED = "the access of its maker has ended";
+export const MAKER_ENDED = "the access of its maker has ended";
 
 type Held = Pick<PortRow, "label" | "sandbox_id">;
 

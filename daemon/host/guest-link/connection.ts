@@ -44,10 +44,10 @@ const ENTROPY_BYTES = 64;
 
 const SECRET_BYTES = 32;
 
-const ANOTHER = "the guest is not the one that was set up";
-const UNPROVEN = "it cannot prove that it is the guest's agent";
+export const ANOTHER_GUEST = "the guest is not the one that was set up";
+export const UNPROVEN_AGENT = "it cannot prove that it is the guest's agent";
 const BUSY = "the guest is being set up over another connection";
-const CANNOT_RESTORE = "the guest's agent is older, and cannot become another sandbox or be rolled back";
+export const CANNOT_RESTORE = "the guest's agent is older, and cannot become another sandbox or be rolled back";
 
 /** Identity that is sent to the guest; entropy and clock are added at the moment of sending. */
 export type GuestIdentity = Omit<Welcome, "generation" | "secret" | "proof" | "entropy_b64" | "clock_ns" | "restored">;
@@ -278,9 +278,9 @@ export class GuestConnection {
     }
     const isSetUp = this.#nonce !== null;
     const isOurs = this.#secret === null ? sameText(nonce, this.#nonce ?? "") : !isSetUp || challenge !== undefined;
-    if (!isOurs) throw new Error(ANOTHER);
+    if (!isOurs) throw new Error(ANOTHER_GUEST);
     const isProven = this.#isProven(hello, link.ports.to);
-    if (this.#provesItself && challenge !== undefined && !isProven) throw new Error(UNPROVEN);
+    if (this.#provesItself && challenge !== undefined && !isProven) throw new Error(UNPROVEN_AGENT);
     // The agent makes one connection at a time, and programs that it starts during the setup may dial.
     const isElsewhere = !isSetUp && this.#first !== null && !this.#first.isClosed;
     if (isElsewhere && !isProven) throw new Error(BUSY);
@@ -303,7 +303,7 @@ export class GuestConnection {
   #recognise({ nonce, before }: GuestReady): void {
     const another = this.#restored?.secret;
     const known = another === undefined ? nonce : before;
-    if (known === undefined || !sameText(known, this.#nonce ?? known)) throw new Error(ANOTHER);
+    if (known === undefined || !sameText(known, this.#nonce ?? known)) throw new Error(ANOTHER_GUEST);
     if (another !== undefined) this.#secret = another;
     this.#nonce = nonce;
     this.#restored = null;

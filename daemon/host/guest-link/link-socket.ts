@@ -13,6 +13,8 @@ const MAX_FRAMES = 256;
 const MAX_PENDING_BYTES = 16 * 1024;
 /** Data that may wait for a guest that does not read: 16 requests of the greatest size. */
 const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
+/** Reason of a link that is closed beyond it. */
+export const UNREAD = "the guest does not read its input";
 /** Limit before a connection is known to be the agent's: a hello is under 500 bytes, and nothing follows it before the answer. */
 const MAX_FROM_STRANGER_BYTES = 16 * 1024;
 
@@ -60,7 +62,7 @@ export function linkSocket(socket: Socket<unknown>, ports: DialledPorts, has: Ha
       (kept ?? queue).push(bytes);
       unsentBytes += bytes.byteLength;
       if (kept === null && !waiting) flush();
-      if (unsentBytes > MAX_UNSENT_BYTES) link.close("the guest does not read its input");
+      if (unsentBytes > MAX_UNSENT_BYTES) link.close(UNREAD);
       if (kept === null && queue.length === 0) return undefined;
       waiting ??= Promise.withResolvers<void>();
       return waiting.promise;

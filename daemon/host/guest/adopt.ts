@@ -16,6 +16,8 @@ import { connectionOf, type Guest, guestOf } from "./start.ts";
 import { type GuestParts, vsockAddress } from "./steps.ts";
 
 const QEMU_DEADLINE_MS = 10_000;
+/** Message of the error for a guest without a live QEMU. */
+export const QEMU_ENDED = "its QEMU has ended";
 /**
  * A guest whose vsock device reported the earlier daemon's end dials within a second; one with the quirk end_untold may never. A
  * replacement device costs 0.2 s.
@@ -42,7 +44,7 @@ export async function adoptGuest(
 ): Promise<{ guest: Guest; paused: boolean }> {
   const recorded = readRecord(plan.paths.processes);
   const { qemu, virtiofsd, vsock } = recorded ?? {};
-  if (!recorded || !qemu || !isAlive(qemu)) throw new Error("its QEMU has ended");
+  if (!recorded || !qemu || !isAlive(qemu)) throw new Error(QEMU_ENDED);
   if (recorded.guest_cid !== plan.guest_cid) throw new Error("its record names another CID");
   const now = hostNow();
   // The guest's own transport, whichever kind new guests get: the kernel's vsock has no process.

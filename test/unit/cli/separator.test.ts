@@ -1,4 +1,6 @@
 /** The end of roomd's own options, short forms of places, and times in relative form. */
+
+import { InvalidArgumentError } from "commander";
 import { describe, expect, test } from "vitest";
 import { hintOf } from "../../../daemon/cli/commands/exec/exec.ts";
 import { COMMANDS, familiarHint, OPTIONS } from "../../../daemon/cli/kit/familiar-names.ts";
@@ -86,7 +88,7 @@ test("sizes are MiB, or have a unit", () => {
   const size = mebibytes(256);
   expect(["512", "512m", "512MiB", "1g", "1.5GB", "2GiB"].map(size)).toEqual([512, 512, 512, 1024, 1536, 2048]);
   for (const wrong of ["", "1k", "0.5", "1.0001g", "100", "-1", "1 g"])
-    expect(() => size(wrong)).toThrow("such as 512 or 2g");
+    expect(() => size(wrong)).toThrow(InvalidArgumentError);
 });
 
 test("places are parsed as a room, an agent, a path on the drive or on an agent's disk", () => {
@@ -94,7 +96,7 @@ test("places are parsed as a room, an agent, a path on the drive or on an agent'
   expect(target("r/a")).toEqual({ room_id: "r", agent: "a", path: null });
   expect(target("r:/x:y")).toEqual({ room_id: "r", agent: null, path: "/x:y" });
   expect(target("r/a:/x/y")).toEqual({ room_id: "r", agent: "a", path: "/x/y" });
-  for (const wrong of ["", "/a", "r/", "r:", ":/x", "r/a/b"]) expect(() => target(wrong)).toThrow("It must be ROOM");
+  for (const wrong of ["", "/a", "r/", "r:", ":/x", "r/a/b"]) expect(() => target(wrong)).toThrow(InvalidArgumentError);
 });
 
 test("times are relative, in their largest unit", () => {

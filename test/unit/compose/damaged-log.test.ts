@@ -34,9 +34,7 @@ test("commits behind a damaged frame are logged as discarded, and earlier commit
     const second = openDatabase(after, { onFull, log: makeLog("warn", (line) => lines.push(line), asJson) });
     expect(second.queries.all("SELECT n FROM t")).toEqual([{ n: 1 }]);
     await second.close();
-    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
-      { level: "error", message: "the database's log is damaged: commits were discarded", frames: 2, commits: 2 },
-    ]);
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ level: "error", frames: 2, commits: 2 }]);
   } finally {
     rmSync(home, { recursive: true });
   }

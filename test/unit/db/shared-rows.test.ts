@@ -88,7 +88,7 @@ describe("rows that hosts share", () => {
 
   test("only rounds change them, and a dry run changes nothing else", async () => {
     await expect(database.commit(run("INSERT INTO orgs VALUES ('a', 'one', NULL, NULL)"))).rejects.toMatchObject({
-      cause: { message: expect.stringContaining("through the directory: orgs") },
+      cause: { message: expect.stringMatching(/: orgs$/) },
     });
     await database.commit(run("INSERT INTO records VALUES ('one')"));
     const both = (queries: Database["queries"]) => {

@@ -444,7 +444,7 @@ describe("a database with separate flushes of its log", () => {
     await turns(3);
     beside.commit(insert(2)).then(note, note);
     await turns(3);
-    expect([lost, settled]).toEqual([["failed to write the database: disk I/O error"], []]);
+    expect([lost, settled]).toEqual([[expect.stringMatching(/: disk I\/O error$/)], []]);
   });
 
   test("is closed once all commits are flushed", async () => {

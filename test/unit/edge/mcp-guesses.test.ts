@@ -282,17 +282,17 @@ test.each([
   ["clone", "fork"],
 ])("a checkpoint's action %s is %s", async (action, meant) => {
   const { structuredContent } = await callIn(await worldOf(), "small", "checkpoint", { ...AT, action, name: "one" });
-  expect(structuredContent.notes).toEqual([`took action ${action} as ${meant}`]);
+  expect(structuredContent.notes).toEqual([expect.stringMatching(new RegExp(`action ${action} .*${meant}`))]);
 });
 
 test("names all substituted arguments", async () => {
   const world = await worldOf();
   const { structuredContent } = await callIn(world, "usual", "sandbox_exec", { ...AT, cmd: "ls", timeout: 3 });
   expect(structuredContent.notes.sort()).toEqual([
-    "took agent as sandbox",
-    "took cmd as command",
-    "took room as room_id",
-    "took timeout (seconds) as timeout_ms",
+    expect.stringMatching(/ agent .*sandbox$/),
+    expect.stringMatching(/ cmd .*command$/),
+    expect.stringMatching(/ room .*room_id$/),
+    expect.stringMatching(/ timeout .*timeout_ms$/),
   ]);
   expect(world.asked.at(-1)?.fields).toMatchObject({ ...IN, command: "ls", timeout_ms: 3000 });
 });
@@ -303,7 +303,7 @@ test("a drive file with a path of a guest is reported as the drive's", async () 
     path: "/root/a",
     content: "",
   });
-  expect(structuredContent.notes).toEqual(["the file is on the drive: in sandboxes it is /mnt/drive/root/a"]);
+  expect(structuredContent.notes).toEqual([expect.stringContaining("/mnt/drive/root/a")]);
 });
 
 test("a drive tool called with a sandbox names the tool for a sandbox's files", async () => {

@@ -17,9 +17,9 @@ test.for(["read_file", "qqqqqqqq", "x".repeat(5000)])(
 test("it names the nearest tool, else the first ones and the number of the others", () => {
   expect(noSuchTool("read_file", MANY)).toMatchObject({
     nearest: "fs_read",
-    hint: "Use fs_read; tools/list has all 82.",
+    hint: expect.stringMatching(/\bfs_read\b.* 82/),
   });
-  expect(noSuchTool("qqqqqqqq", MANY).hint).toMatch(/^Tools: fs_read, room_create, .*, and \d+ more in tools\/list\.$/);
+  expect(noSuchTool("qqqqqqqq", MANY).hint).toMatch(/\bfs_read, room_create, .* \d+ .*tools\/list\.$/);
 });
 
 const USUAL = [...TOOL_SETS.usual.tools.keys()];
@@ -39,7 +39,7 @@ test.each(["sandbox_snapshot", "sandbox_hibernate", "room_checkpoint", "template
   "%s, which another set has, is reported with that set, without a nearest tool",
   (name) => {
     const answer = noSuchTool(name, USUAL);
-    expect(answer.detail).toBe(`There is no tool ${name}. The set of tools at /mcp/all has it.`);
+    expect(answer.detail).toMatch(new RegExp(` ${name}\\b.*/mcp/all`));
     expect(answer).not.toHaveProperty("nearest");
     expect(2 * Buffer.byteLength(JSON.stringify(answer))).toBeLessThanOrEqual(1000);
   },

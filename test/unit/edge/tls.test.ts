@@ -34,13 +34,13 @@ test.each([
   "a b",
   "example.org/x",
 ])("rejects ports.domain = %j", (domain) => {
-  expect(() => planListen(configOf({ ROOMD_PORTS_DOMAIN: domain }))).toThrow(/must be a name such as/);
+  expect(() => planListen(configOf({ ROOMD_PORTS_DOMAIN: domain }))).toThrow(/^ports\.domain = /);
 });
 
 test.each(["8080", ":8080", "::1:8080", "[::1]", "[localhost]:1", "127.0.0.1:65536", "127.0.0.1:http", "", "a b:1"])(
   "rejects http.listen = %j",
   (listen) => {
-    expect(() => planListen(configOf({ ROOMD_HTTP_LISTEN: listen }))).toThrow(/must be host:port/);
+    expect(() => planListen(configOf({ ROOMD_HTTP_LISTEN: listen }))).toThrow(/^http\.listen = /);
   },
 );
 
@@ -49,7 +49,7 @@ test.each(["0.0.0.0:8080", "[::]:8080", "192.0.2.7:8080", "rooms.example.org:808
   (listen) => {
     expect(() => planListen(configOf({ ROOMD_HTTP_LISTEN: listen }))).toThrow(ConfigError);
     expect(() => planListen(configOf({ ROOMD_HTTP_LISTEN: listen }))).toThrow(
-      /tls\.cert and tls\.key, or tls\.mode = "self-signed", or http\.insecure = true/,
+      /tls\.cert.*tls\.key.*tls\.mode.*http\.insecure/,
     );
     expect(planListen(configOf({ ROOMD_HTTP_LISTEN: listen, ROOMD_HTTP_INSECURE: "true" })).tls).toBe("off");
     expect(planListen(configOf({ ROOMD_HTTP_LISTEN: listen, ROOMD_TLS_MODE: "self-signed" })).tls).toBe("self-signed");
@@ -58,8 +58,8 @@ test.each(["0.0.0.0:8080", "[::]:8080", "192.0.2.7:8080", "rooms.example.org:808
 
 test("accepts certificate files as TLS, and names missing and conflicting settings", () => {
   expect(planListen(configOf({ ROOMD_TLS_CERT: "/c", ROOMD_TLS_KEY: "/k" })).tls).toBe("files");
-  expect(() => planListen(configOf({ ROOMD_TLS_CERT: "/c" }))).toThrow(/^tls.key is missing/);
-  expect(() => planListen(configOf({ ROOMD_TLS_MODE: "files" }))).toThrow(/^tls.cert is missing/);
+  expect(() => planListen(configOf({ ROOMD_TLS_CERT: "/c" }))).toThrow(/^tls\.key /);
+  expect(() => planListen(configOf({ ROOMD_TLS_MODE: "files" }))).toThrow(/^tls\.cert /);
   expect(() => planListen(configOf({ ROOMD_TLS_MODE: "self-signed", ROOMD_TLS_CERT: "/c" }))).toThrow(/exclude/);
 });
 
@@ -80,11 +80,12 @@ test("names the invalid file", async () => {
   };
   const [c, k] = [file("c", cert), file("k", key)];
   expect(readPair(c, k)).toEqual({ cert, key });
-  expect(() => readPair("/nowhere", k)).toThrow("tls.cert = /nowhere: no such file");
-  expect(() => readPair(c, directory.path)).toThrow("is a directory");
-  expect(() => readPair(file("half", cert.slice(0, 200)), k)).toThrow("not a PEM certificate");
-  expect(() => readPair(c, file("empty", ""))).toThrow("not a PEM private key");
-  expect(() => readPair(c, file("other", other.key))).toThrow("not the key of the first certificate");
+  expect(() => readPair("/nowhere", k)).toThrow("tls.cert = /nowhere: ");
+  expect(() => readPair(c, directory.path)).toThrow(`tls.key = ${directory.path}: `);
+  const [half, empty, others] = [file("half", cert.slice(0, 200)), file("empty", ""), file("other", other.key)];
+  expect(() => readPair(half, k)).toThrow(`tls.cert = ${half}: `);
+  expect(() => readPair(c, empty)).toThrow(`tls.key = ${empty}: `);
+  expect(() => readPair(c, others)).toThrow(`tls.key = ${others}: `);
   const config = configOf({ ROOMD_TLS_CERT: c, ROOMD_TLS_KEY: k });
   expect(await loadCertificate(config, { tls: "/unused" })).toEqual({ cert, key });
   expect(await loadCertificate(configOf({}), { tls: "/unused" })).toBeNull();

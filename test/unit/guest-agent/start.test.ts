@@ -22,6 +22,9 @@ function make({ seconds = 30, ...scripts }: Scripts & { seconds?: number }): Sta
   return new Start(reaper, { place, log: join(place, "log") });
 }
 
+/** No exit status in it. */
+const TIMED_OUT = /^start \D+$/;
+
 const failureOf = async (start: Start): Promise<StartFailed> => {
   const failure = await start.bringUp().catch((error: unknown) => error);
   if (!(failure instanceof StartFailed)) throw new Error(`it did not fail: ${failure}`);
@@ -55,22 +58,22 @@ test("it is up once ready exits with 0, and background processes are not awaited
 
 test("a failed start is reported by its code, with its last output", async () => {
   const failure = await failureOf(make({ start: "for n in $(seq 50); do echo line $n; done; echo no >&2; exit 7" }));
-  expect(failure.message).toBe("start ended with 7");
+  expect(failure.message).toMatch(/^start .* 7$/);
   expect(failure.lastLines.at(-1)).toBe("no");
   expect(failure.lastLines).toHaveLength(20);
 });
 
 test("a start that does not exit is ended, and one that is never ready times out", async () => {
   const hangs = await failureOf(make({ start: "echo hangs; exec sleep 600", seconds: 1 }));
-  expect([hangs.message, hangs.lastLines]).toEqual(["start did not end in time", ["hangs"]]);
+  expect([hangs.message, hangs.lastLines]).toEqual([expect.stringMatching(TIMED_OUT), ["hangs"]]);
   const never = await failureOf(make({ start: "true", ready: "echo not yet; exit 1", seconds: 1 }));
-  expect(never.message).toBe("ready did not end with 0 in time");
+  expect(never.message).toMatch(/^ready .* 0 /);
   expect(never.lastLines.at(-1)).toBe("not yet");
 });
 
 test("a start at its time limit is ended with its children", async () => {
   const failure = await failureOf(make({ start: `sh -c 'echo $$ >${place}/pid; exec sleep 600'; true`, seconds: 1 }));
-  expect(failure.message).toBe("start did not end in time");
+  expect(failure.message).toMatch(TIMED_OUT);
   const pid = readFileSync(join(place, "pid"), "utf8").trim();
   const isGone = () => !existsSync(`/proc/${pid}`) || / Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
   await until("it has ended", isGone);
@@ -78,7 +81,7 @@ test("a start at its time limit is ended with its children", async () => {
 
 test("a failed start is retried at the next call", async () => {
   const start = make({ start: `echo tried >>${place}/tried; test -e ${place}/can` });
-  expect((await failureOf(start)).message).toBe("start ended with 1");
+  expect((await failureOf(start)).message).toMatch(/^start .* 1$/);
   writeFileSync(join(place, "can"), "");
   await Promise.all([start.bringUp(), start.bringUp()]);
   await start.bringUp();
@@ -103,8 +106,8 @@ test("a running program is notified of its restore elsewhere, and one that is st
   expect(readFileSync(join(place, "said"), "utf8")).toBe("begun\n");
   const fails = make({ start: "true", before_save: "exit 3", restored: "echo no; exit 4" });
   await fails.bringUp();
-  await expect(fails.rest()).rejects.toThrow("before_save ended with 3");
-  await expect(fails.goOn()).rejects.toThrow("restored ended with 4");
+  await expect(fails.rest()).rejects.toThrow(/^before_save .* 3$/);
+  await expect(fails.goOn()).rejects.toThrow(/^restored .* 4$/);
 });
 
 const makeImage = (start: string[], ready?: string): Start => {
@@ -120,9 +123,9 @@ test("an image's entry point keeps running, and is up once ready succeeds", asyn
 });
 
 test("an image's entry point that is missing or exits immediately is reported, with its output", async () => {
-  expect((await failureOf(makeImage(["no-such-program"]))).message).toBe("the image's no-such-program: not found");
+  expect((await failureOf(makeImage(["no-such-program"]))).message).toContain("no-such-program: ");
   const failure = await failureOf(makeImage(["sh", "-c", "echo no port; exit 4"]));
-  expect([failure.message, failure.lastLines]).toEqual(["the image's sh ended with 4", ["no port"]]);
+  expect([failure.message, failure.lastLines]).toEqual([expect.stringMatching(/ sh .* 4$/), ["no port"]]);
   // A program that has finished its work may exit.
   await makeImage(["true"]).bringUp();
 });

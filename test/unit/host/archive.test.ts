@@ -88,7 +88,7 @@ test("paths that cannot be recreated are reported, and all others are unpacked",
   // Outside of guests' directories it is a failure.
   rmSync(to, { recursive: true });
   mkdirSync(to);
-  await expect(unpack([])).rejects.toThrow(/^tar ended with 2: tar: \.\/rooms\/a\/drive\/n+….*File name too long$/);
+  await expect(unpack([])).rejects.toThrow(/^tar .*\b2: tar: \.\/rooms\/a\/drive\/n+….*File name too long$/);
 });
 
 test("names are bytes, in any encoding", async () => {
@@ -117,7 +117,7 @@ test("data appended to an archive is unpacked with it; a truncated one fails, or
     rmSync(to, { recursive: true });
     mkdirSync(to);
     writeFileSync(archive, whole.subarray(0, bytes));
-    await unpack().catch((error: Error) => expect(error.message).toMatch(/^tar ended with 2: tar: /));
+    await unpack().catch((error: Error) => expect(error.message).toMatch(/^tar .*\b2: tar: /));
     expect(existsSync(join(to, "end"))).toBe(false);
   }
 });
@@ -148,12 +148,12 @@ test("an error not caused by a guest is a failure, and is shown", () => {
     ["tar: Unexpected EOF in archive", 2],
     ["tar: -: Cannot write: Broken pipe", 2],
   ] as const) {
-    expect(() => judged([swapped, line, WENT_ON], { code, signal: null })).toThrow(`tar ended with ${code}: ${line}`);
+    expect(() => judged([swapped, line, WENT_ON], { code, signal: null })).toThrow(`${code}: ${line}`);
   }
   // It did not go on to its end.
   const fatal = "tar: Error is not recoverable: exiting now";
   expect(() => judged([swapped, fatal], { code: 2, signal: null })).toThrow(fatal);
-  expect(() => judged([swapped], { code: 2, signal: null })).toThrow("tar ended with 2");
-  expect(() => judged([swapped, WENT_ON], { code: 127, signal: null })).toThrow("tar ended with 127");
-  expect(() => judged([], { code: 139, signal: "SIGSEGV" })).toThrow("tar was ended by SIGSEGV");
+  expect(() => judged([swapped], { code: 2, signal: null })).toThrow(/^tar .*\b2: /);
+  expect(() => judged([swapped, WENT_ON], { code: 127, signal: null })).toThrow(/^tar .*\b127: /);
+  expect(() => judged([], { code: 139, signal: "SIGSEGV" })).toThrow(/^tar .*\bSIGSEGV$/);
 });

@@ -65,9 +65,10 @@ test("writes nothing through a link created by an earlier copy", async () => {
     "new",
     "secret",
   ]);
+  const throughLink = `${join(top, "back/d")} `;
   const directory = { path: "/work/d", type: "directory" } as const;
-  await expect(download(directory, { path: "/work/d/x", type: "file" })).rejects.toThrow("is a link");
-  await expect(download({ path: "/work/d/x", type: "file" })).rejects.toThrow("is a link");
-  await expect(download({ path: "/work/d/x", type: "symlink", target: "y" })).rejects.toThrow("is a link");
+  await expect(download(directory, { path: "/work/d/x", type: "file" })).rejects.toThrow(throughLink);
+  await expect(download({ path: "/work/d/x", type: "file" })).rejects.toThrow(throughLink);
+  await expect(download({ path: "/work/d/x", type: "symlink", target: "y" })).rejects.toThrow(throughLink);
   expect(readdirSync(join(top, "outside"))).toEqual([]);
 });

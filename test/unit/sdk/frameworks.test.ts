@@ -107,7 +107,7 @@ describe("output of an AI SDK process is read", () => {
     for (let next = await reader.read(); !next.done; next = await reader.read()) bytes += next.value.byteLength;
     expect(bytes).toBe(MANY * PART.byteLength);
     expect(await wait()).toEqual({ exitCode: 0 });
-    await expect(new Response(stderr).bytes()).rejects.toThrow("More than 16 MiB were written");
+    await expect(new Response(stderr).bytes()).rejects.toThrow(/ 16 MiB /);
   });
 
   test("to its end without a consumer, and on kill or cancel", async () => {

@@ -141,7 +141,7 @@ describe("a call", () => {
 
   test("to a service other than roomd reports that", async () => {
     replies = [{ status: 404, headers: { "Content-Type": "text/html" }, text: "nothing" }];
-    await expect(create()).rejects.toThrow("404, but it is not roomd");
+    await expect(create()).rejects.toMatchObject({ name: "ConnectionError", fault: "foreign", status: 404 });
   });
 
   test("for health returns the full response even if it is not healthy", async () => {
@@ -236,23 +236,19 @@ describe("a call that is retried for a time", () => {
 });
 
 describe("a client that has never had a response", () => {
-  const REMEDY = "Check that roomd is running there, and that ROOMD_URL (or the option url) is its address.";
-  const unknown = { url: "http://no-such-host.invalid:8080", why: "the name no-such-host.invalid does not resolve" };
-  const refused = async () => ({ url: `http://127.0.0.1:${await freePort()}`, why: "the connection is refused" });
-
   test.each([
-    ["a refused connection", refused],
-    ["a name that does not resolve", async () => unknown],
+    ["a refused connection", async () => `http://127.0.0.1:${await freePort()}`],
+    ["a name that does not resolve", async () => "http://no-such-host.invalid:8080"],
   ])("reports %s within two seconds with its remedy", async (_, where) => {
-    const { url, why } = await where();
+    const url = await where();
     const lone = new Client({ url });
     for (const call of [
       () => lone.call("room_create", ROOM),
       () => Array.fromAsync(lone.events("room_events", ROOM)),
     ]) {
       const startedAt = performance.now();
-      const told = { fault: "unreachable", url, message: `No service answers at ${url}: ${why}. ${REMEDY}` };
-      await expect(call()).rejects.toMatchObject(told);
+      const remedy = expect.stringContaining("ROOMD_URL");
+      await expect(call()).rejects.toMatchObject({ fault: "unreachable", url, message: remedy });
       expect(performance.now() - startedAt).toBeLessThan(2000);
     }
   });
@@ -343,8 +339,8 @@ describe("a separate program", () => {
 describe("a call that is not sent", () => {
   test.each(["../../other/files/x", "a/./b", "..", "/a/.."])("has a path that leads elsewhere: %s", async (path) => {
     const { drive } = new Roomd({ url: client.url }).rooms.open("a");
-    await expect(drive.readText(path)).rejects.toThrow("A path may not have");
-    await expect(new Roomd({ url: client.url }).rooms.open("..").get()).rejects.toThrow("A path may not have ..");
+    await expect(drive.readText(path)).rejects.toMatchObject({ name: "UsageError" });
+    await expect(new Roomd({ url: client.url }).rooms.open("..").get()).rejects.toMatchObject({ name: "UsageError" });
     expect(asked).toEqual([]);
   });
 
@@ -446,7 +442,7 @@ describe("data that never arrives", () => {
     replies = [{ status: 308, headers: { Location: "https://elsewhere.example.com/" }, text: "" }];
     await expect(create()).rejects.toThrow("leads to https://elsewhere.example.com/");
     replies = [{ status: 200, headers: { "Content-Type": "text/html" }, text: "<h1>hello</h1>" }];
-    await expect(create()).rejects.toThrow("it is not roomd");
+    await expect(create()).rejects.toMatchObject({ name: "ConnectionError", fault: "foreign", status: 200 });
     expect(asked).toHaveLength(2);
   });
 

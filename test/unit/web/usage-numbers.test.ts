@@ -72,7 +72,7 @@ test("a day without data has zero, and the text names the highest day", () => {
   if (!messages) throw new Error("no messages");
   const values = daily(days, groups, messages);
   expect(values).toEqual([0, 7, 0]);
-  expect(inWords(days, values, "messages")).toBe("7 messages, most on 2 Nov: 7");
+  expect(inWords(days, values, "messages")).toMatch(/^7 messages, .* 2 Nov: 7$/);
   expect(inWords(days, [0, 0, 0], "messages")).toBe("No messages");
 });
 

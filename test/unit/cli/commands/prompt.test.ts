@@ -67,7 +67,7 @@ test("without a named agent, the skill is installed in existing agent directorie
 
 test("a prompt is printed with the given names", async () => {
   const shown = await run(["prompt", "show", "why-does-it-wait", "--room", "build-42", "--agent", "worker"]);
-  expect(shown).toMatchObject({ status: 0, stdout: expect.stringContaining("agent `worker` in room `build-42`") });
+  expect(shown).toMatchObject({ status: 0, stdout: expect.stringMatching(/`worker`.*`build-42`/) });
   expect(await run(["prompt", "show", "none"])).toMatchObject({
     status: 2,
     stderr: expect.stringContaining("prompt list"),
@@ -92,7 +92,7 @@ test("the skill is installed, replaced and removed, and nothing else changes", a
   for (const verb of ["install", "remove"]) {
     expect(await run(["skills", verb, "--dir", home])).toMatchObject({
       status: 1,
-      stderr: expect.stringContaining("not a skill"),
+      stderr: expect.stringContaining(skill),
     });
   }
   expect(readdirSync(skill)).toEqual(["mine"]);

@@ -70,7 +70,10 @@ describe("on a file system that cannot share blocks", { timeout: 60_000 }, () =>
     const size = logBytes();
     const before = statSync(file).mtimeMs;
     await until("the log is written into the file", () => statSync(file).mtimeMs > before);
-    await until("commits continue", async () => (await writer.figures()).acknowledged > acknowledged + 4_000);
+    await until(
+      "4000 further commits are acknowledged",
+      async () => (await writer.figures()).acknowledged > acknowledged + 4_000,
+    );
     expect(logBytes()).toBeLessThan(size + 32 * MIB);
   });
 
@@ -78,7 +81,7 @@ describe("on a file system that cannot share blocks", { timeout: 60_000 }, () =>
     databaseIn(directory, 8);
     await using writer = await startWriter(file);
     await writer.figures();
-    await expect(copyDatabase(file, copy, NO_LOG)).rejects.toThrow(/its log grew to .* and backup\.log_mib is 0/);
+    await expect(copyDatabase(file, copy, NO_LOG)).rejects.toThrow(/ backup\.log_mib /);
     expect(readdirSync(join(copy, ".."))).toEqual([]);
     const { acknowledged } = await writer.figures();
     await copyDatabase(file, copy, BOUNDS);
@@ -89,7 +92,7 @@ describe("on a file system that cannot share blocks", { timeout: 60_000 }, () =>
     databaseIn(directory, 1);
     // Larger than the disk.
     truncateSync(file, 15 * TIB);
-    await expect(copyDatabase(file, copy, BOUNDS)).rejects.toThrow(/of free space, and .* are needed/);
+    await expect(copyDatabase(file, copy, BOUNDS)).rejects.toThrow(/ TiB /);
     expect(readdirSync(join(copy, ".."))).toEqual([]);
   });
 });

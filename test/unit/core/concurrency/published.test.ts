@@ -32,7 +32,7 @@ describe("a waiter", () => {
       asked++;
       return false;
     }, 5);
-    await expect(waiting).rejects.toThrow(new DeadlineError("the expected state was not reached within 5 ms"));
+    await expect(waiting).rejects.toThrow(DeadlineError);
     const before = asked;
     published.set(1);
     expect(asked).toBe(before);
@@ -86,7 +86,7 @@ describe("within", () => {
     const note = (reason: unknown) => void unhandled.push(reason);
     process.on("unhandledRejection", note);
     const work = Promise.withResolvers<never>();
-    await expect(within(work.promise, 5, "booting")).rejects.toThrow(new DeadlineError("booting took over 5 ms"));
+    await expect(within(work.promise, 5, "booting")).rejects.toThrow(/^booting .* 5 ms$/);
     work.reject(new Error("late"));
     for (let turn = 0; turn < 5; turn++) await new Promise((done) => setImmediate(done));
     process.off("unhandledRejection", note);

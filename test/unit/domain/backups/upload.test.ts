@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { fetchDay, retireDays, sendDays } from "../../../../daemon/domain/backups/audit-days.ts";
 import type { S3Plan } from "../../../../daemon/domain/backups/deps.ts";
 import { afterwards, dueAt } from "../../../../daemon/domain/backups/index.ts";
+import { BrokenBackup } from "../../../../daemon/domain/backups/seal.ts";
 import { download, listStored, upload } from "../../../../daemon/domain/backups/upload.ts";
 import { ObjectStoreServer, problem, STORE } from "../../../harness/images/object-store.ts";
 
@@ -186,7 +187,7 @@ test("an object that differs from its upload is no backup, and deletes no older 
     if (method === "GET" && last.includes("20261103") && bytes) bytes[bytes.length - 1] = 255 ^ (bytes.at(-1) ?? 0);
     return null;
   };
-  await expect(send(randomBytes(1000), 3)).rejects.toThrow("changed or truncated");
+  await expect(send(randomBytes(1000), 3)).rejects.toThrow(BrokenBackup);
   expect([...server.objects.keys()].map((key) => key.slice(13, 21))).toEqual(["20261101", "20261102"]);
 });
 
@@ -207,7 +208,7 @@ test("errors contain the remedy", async () => {
       () => "",
       (error: Error & { hint: string }) => `${error.message} ${error.hint}`,
     );
-  expect(await said({ bucket: "missing" })).toContain("There is no bucket missing");
+  expect(await said({ bucket: "missing" })).toContain("backup.s3.bucket");
   expect(await said({ credentials: { ...STORE, secret: "wrong" } })).toContain("backup.s3.secret_file");
   expect(await said({ credentials: { ...STORE, key_id: "wrong" } })).toContain("backup.s3.key_id");
 });

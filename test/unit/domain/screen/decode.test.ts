@@ -48,11 +48,7 @@ describe("a handshake", () => {
   test.each<[string, Buffer, RegExp]>([
     ["is no RFB", packed("SSH-2.0-OpenSSH\r\n"), /not an RFB server/],
     ["is older", packed("RFB 003.003\n"), /3\.8/],
-    [
-      "refuses, with a reason",
-      packed("RFB 003.008\n", ["u8", 0], ["u32", 6], "go\naway".slice(0, 6)),
-      /rejected the connection: go\?awa/,
-    ],
+    ["refuses, with a reason", packed("RFB 003.008\n", ["u8", 0], ["u32", 6], "go\naway".slice(0, 6)), /: go\?awa/],
     ["gives a reason without end", packed("RFB 003.008\n", ["u8", 0], ["u32", 0xffffffff]), /longer than 4096/],
     ["requires a password", packed("RFB 003.008\n", ["u8", 1], ["u8", 2]), /password/],
     ["has too many kinds of security", packed("RFB 003.008\n", ["u8", 255]), /255 types/],

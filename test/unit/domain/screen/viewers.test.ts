@@ -86,7 +86,7 @@ test("a viewer that sends a forbidden message is disconnected", async () => {
   const { guest } = someGuest();
   const seat = await guest.view();
   seat.say("{}");
-  expect(await seat.closed).toEqual([SCREEN_CLOSE.bad_message, "bad_message: RFB must be in binary frames"]);
+  expect(await seat.closed).toEqual([SCREEN_CLOSE.bad_message, expect.stringMatching(/^bad_message: /)]);
   const other = await guest.view();
   await other.wire.write(Buffer.from("GET / HTTP/1.1\r\n"));
   expect((await other.closed)[0]).toBe(SCREEN_CLOSE.bad_message);

@@ -59,7 +59,7 @@ test("passkeys of another name cause a warning, and so does a service without a 
   const moved = passkeys({ rp_id: "new.example.org", elsewhere: [{ rp_id: "old.example.org", passkeys: 3 }] });
   expect([moved?.status, moved?.message]).toEqual([
     "warn",
-    "3 passkeys were created at old.example.org and cannot be used at new.example.org.",
+    expect.stringMatching(/^3 .*old\.example\.org.*new\.example\.org/),
   ]);
 });
 
@@ -91,7 +91,7 @@ test("a template whose agent does not authenticate itself or the host must be re
   for (const python of [OLDEST_GENERATION, PROOF_GENERATION]) {
     expect(check("templates", {}, { default: GENERATION, python })).toMatchObject({
       status: "warn",
-      message: expect.stringContaining("Built by an older roomd: python."),
+      message: expect.stringMatching(/: default, python\..*: python\./),
       remedy: expect.stringContaining("roomd template build python"),
     });
   }
@@ -101,15 +101,15 @@ test("a template whose agent does not authenticate itself or the host must be re
 test("other listeners on the host's vsock are named, with the remedy", () => {
   const told = (vsock_listeners: HostFindings["vsock_listeners"]) => check("vsock_listeners", { vsock_listeners });
   expect(told({ ports: [] })).toMatchObject({ status: "ok", remedy: null });
-  expect(told(null)).toMatchObject({ status: "ok", message: expect.stringContaining("no vsock port") });
+  expect(told(null)).toMatchObject({ status: "ok", remedy: null });
   expect(told({ ports: [22, 9999] })).toMatchObject({
     status: "warn",
-    message: expect.stringContaining("ports 22, 9999: every sandbox can reach them"),
+    message: expect.stringContaining("22, 9999"),
     remedy: expect.stringContaining("systemd.ssh_auto=no"),
   });
   expect(told({ ports: [9999] })).toMatchObject({
     status: "warn",
-    message: expect.stringContaining("port 9999: every sandbox can reach it"),
+    message: expect.stringContaining(" 9999"),
     remedy: expect.stringContaining("vhost-user"),
   });
   expect(told({ unknown: "ENOENT" })).toMatchObject({ status: "ok", remedy: expect.stringContaining("vsock_diag") });
@@ -128,7 +128,7 @@ test("drives without a kernel quota are a warning", () => {
   expect(told("project_quota")).toMatchObject({ status: "ok", message: "Why.", remedy: null });
   expect(told("measured")).toMatchObject({
     status: "warn",
-    message: expect.stringContaining("Why. Root in a guest can fill the disk"),
+    message: expect.stringMatching(/^Why\. ./),
     remedy: expect.stringContaining("prjquota"),
   });
 });
@@ -147,15 +147,15 @@ test("restrictions of browsers at the pages' URL are reported, with the remedy",
   expect(told({})).toMatchObject({ status: "ok", message: expect.stringContaining(web.url), remedy: null });
   expect(told({ url: "http://rooms.example.org", is_trustworthy: false, has_tls: false })).toMatchObject({
     status: "warn",
-    message: expect.stringContaining("passwords are rejected and passkeys do not work"),
+    message: expect.stringContaining("http://rooms.example.org"),
     remedy: expect.stringContaining("tls.mode"),
   });
-  expect(told({ url: "https://example.org/rooms" })?.message).toContain("the path /rooms");
-  expect(told({ has_tls: false })?.message).toMatch(/plain HTTP from every host.*come from the proxy/);
+  expect(told({ url: "https://example.org/rooms" })?.message).toContain(" /rooms");
+  expect(told({ has_tls: false })?.remedy).toMatch(/http\.listen.*http\.trusted_proxies/);
   expect(told({ has_tls: false, is_local: true, has_proxies: true })).toMatchObject({ status: "ok" });
   expect(told({ ports_domain: "ports.example.org:8443" })).toMatchObject({
     status: "warn",
-    message: expect.stringContaining("on the same site as the pages"),
+    remedy: expect.stringContaining("ports.domain"),
   });
   expect(told({ ports_domain: "ports.example.net" })).toMatchObject({ status: "ok" });
   expect(told({ url: "http://127.0.0.1:8080", has_tls: false, ports_domain: "p.roomd.localhost" })).toMatchObject({
@@ -195,8 +195,8 @@ test("a shared database that may lose acknowledged commits is reported", () => {
     const paths = makePaths({ data_dir: home, runtime_dir: home });
     const none = { list: () => [] } as unknown as Templates;
     const checks = runChecks(FINDINGS, none, paths, NO_SANDBOXES, { ...NOTHING_SHARED, directory });
-    const { status, message } = checks.find(({ id }) => id === "directory") ?? {};
-    return [status, message];
+    const { status, message, remedy } = checks.find(({ id }) => id === "directory") ?? {};
+    return [status, message, remedy];
   };
   const unfit = { rows: 0, named: [] };
   const safe = { fsync: true, full_page_writes: true, synchronous_standby_names: "" };
@@ -204,11 +204,13 @@ test("a shared database that may lose acknowledged commits is reported", () => {
   expect(told({ servers: 1, settings: safe, unfit })[0]).toBe("ok");
   expect(told({ servers: 1, settings: { ...safe, fsync: false, full_page_writes: false }, unfit })).toEqual([
     "warn",
-    expect.stringContaining("fsync = off and full_page_writes = off"),
+    expect.stringMatching(/fsync = off.*full_page_writes = off/),
+    expect.not.stringContaining("synchronous_standby_names"),
   ]);
   expect(told({ servers: 3, settings: safe, unfit })).toEqual([
     "warn",
-    expect.stringContaining("waits for no standby"),
+    expect.stringContaining("cluster.url"),
+    expect.stringContaining("synchronous_standby_names"),
   ]);
   expect(told({ servers: 3, settings: { ...safe, synchronous_standby_names: "ANY 1 (*)" }, unfit })[0]).toBe("ok");
 });
@@ -223,7 +225,7 @@ test("rows that do not fit are counted, and named to the operator alone", () => 
     return [status, message];
   };
   expect(told({ rows: 0, named: [] })[0]).toBe("ok");
-  expect(told({ rows: 1, named: [] })).toEqual(["warn", expect.stringContaining("A row of the cluster's database")]);
+  expect(told({ rows: 1, named: [] })[0]).toBe("warn");
   expect(told({ rows: 2, named: ["orgs a: why"] })).toEqual([
     "warn",
     expect.stringMatching(/^2 rows .* orgs a: why\.$/),
@@ -242,7 +244,7 @@ test("a difference to the database's clock is reported, with its direction and a
   );
   expect(told({ ahead_ms: 61_200 })).toMatchObject({
     status: "warn",
-    message: expect.stringContaining("61 s ahead of that of the cluster's database"),
+    message: expect.stringContaining("61 s ahead"),
     remedy: expect.stringContaining("NTP"),
   });
   expect(told({ ahead_ms: -5000 })?.message).toContain("5 s behind");

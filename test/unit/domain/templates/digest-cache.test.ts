@@ -50,5 +50,5 @@ test("a file is verified even if the cache cannot be written", () => {
   const verified = new DigestCache(join(directory, "missing", "notes.json"), log);
   verified.add(image, lookOf(image));
   expect(verified.has(image)).toBe(true);
-  expect(lines.join()).toContain("failed to write the cache of verified templates");
+  expect(lines.join()).toMatch(/ENOENT.*notes\.json/);
 });

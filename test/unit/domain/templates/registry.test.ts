@@ -91,9 +91,7 @@ test("a template built on this host is used", async () => {
 });
 
 test("a template of another processor boots cold under KVM; under TCG QEMU's own processor is used", async () => {
-  expect(await refusal({ processor: "Another, features 0" })).toMatch(
-    /another processor.*Another, features 0.*A processor/,
-  );
+  expect(await refusal({ processor: "Another, features 0" })).toMatch(/Another, features 0.*A processor/);
   rmSync(join(directory, "templates"), { recursive: true });
   expect(await refusal({ processor: "Another, features 0" }, "tcg")).toBeNull();
   rmSync(join(directory, "templates"), { recursive: true });
@@ -103,7 +101,7 @@ test("a template of another processor boots cold under KVM; under TCG QEMU's own
 test("a template saved under another accelerator boots cold, on a processor of this one", async () => {
   const saved = { machine_type: "m", cpu_model: "host", base_memory_mib: 128, max_plugged_mib: 0 };
   const emulated = await usable({ hardware: { ...saved, acceleration: "kvm" } }, "tcg");
-  expect(emulated.refused).toBe("it was saved under kvm, this host runs tcg");
+  expect(emulated.refused).toMatch(/\bkvm\b.*\btcg$/);
   expect(emulated.image.hardware).toMatchObject({ acceleration: "tcg", cpu_model: expect.stringMatching(/^max,/) });
   rmSync(join(directory, "templates"), { recursive: true });
   const real = await usable({ hardware: { ...saved, cpu_model: "max,-erms", acceleration: "tcg" } }, "kvm");
@@ -123,7 +121,7 @@ test("with several processors it starts from a snapshot with as many, if whole a
     rmSync(join(directory, "templates"), { recursive: true });
     return found;
   };
-  expect((await withTwo(async () => {})).refused).toBe("it has not been saved with 2 processors yet");
+  expect((await withTwo(async () => {})).refused).toContain(" 2 processors");
   const { image, refused } = await withTwo((version) => saveWithTwo(version, "10.0"));
   expect([refused, image.snapshot_vcpus]).toEqual([null, 2]);
   for (const path of [image.snapshot_memory, image.snapshot_disk, image.snapshot_overlay]) {
@@ -137,13 +135,13 @@ test("with several processors it starts from a snapshot with as many, if whole a
     writeFileSync(join(saved, FILE_NAMES.memory), "memory of owt");
   });
   expect(spoiled).toMatchObject({
-    refused: expect.stringMatching(/^memory is damaged/),
+    refused: expect.stringMatching(/^memory /),
     image: { snapshot_memory: null },
   });
 });
 
 test("a template whose agent has another protocol is unusable, with a remedy", async () => {
-  await expect(refusal({ generation: GENERATION + 1 })).rejects.toThrow(/generation 4 .*build it again/);
+  await expect(refusal({ generation: GENERATION + 1 })).rejects.toThrow(`generation ${GENERATION + 1} `);
 });
 
 test("a processor is identified by its model and features, in any order of the kernel", () => {

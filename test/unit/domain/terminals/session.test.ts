@@ -85,7 +85,7 @@ test("input above the limit ends the session, and input already written does not
   const slow = sit();
   slow.session.take(new Uint8Array(MAX_TYPED_BYTES));
   slow.session.take(new Uint8Array(1));
-  expect(slow.closed).toEqual(["input_overflow: the guest reads too slowly"]);
+  expect(slow.closed).toEqual([expect.stringMatching(/^input_overflow: /)]);
 });
 
 const resize = (rows: number) => JSON.stringify({ type: "resize", rows, cols: 80 });
@@ -112,11 +112,11 @@ test("a frame longer than any resize is rejected before it is queued", () => {
   for (let n = 0; n < 100; n++) session.hear(resize(1).padEnd(1_024));
   expect(closed).toEqual([]);
   session.hear(resize(1).padEnd(1_025));
-  expect(closed).toEqual(["bad_frame: a text frame must be a resize or a flow"]);
+  expect(closed).toEqual([expect.stringMatching(/^bad_frame: /)]);
 });
 
 test("a client with more frames than can be processed is disconnected", async () => {
   const { session, closed } = sit();
   for (let n = 0; n < 20_000; n++) session.hear(resize(1 + (n % 999)));
-  expect(closed).toEqual(["input_overflow: too many frames in a short time"]);
+  expect(closed).toEqual([expect.stringMatching(/^input_overflow: /)]);
 });

@@ -65,7 +65,7 @@ describe("a name", () => {
         },
       ].map((resolve) => byNames(resolve).addressesOf(URL_OF_NAME, nobody, ever).catch(String)),
     );
-    expect(refused[0]).toMatch(/^Unreachable: name.internal could not be looked up, or has an address that/);
+    expect(refused[0]).toMatch(/^Unreachable: name\.internal /);
     expect(new Set(refused).size).toBe(1);
   });
 
@@ -92,6 +92,6 @@ describe("an operator's list", () => {
 
   test("that is invalid prevents the start, with the name of the entry", () => {
     const { config } = loadConfig({ file: "/dev/null", env: { ROOMD_WEBHOOKS_PRIVATE_RANGES: "10.0.0.0/8, mine" } });
-    expect(() => planSsrfGuard(config)).toThrow("webhooks.private_ranges: mine is neither an address nor a CIDR");
+    expect(() => planSsrfGuard(config)).toThrow(/^webhooks\.private_ranges: mine /);
   });
 });

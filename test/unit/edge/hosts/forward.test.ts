@@ -509,7 +509,11 @@ test("fields are sent as JSON, and header values cannot add headers", async () =
 });
 
 test("a request is not forwarded to its own host", async () => {
-  await using hosts = await pair(() => new Response("hello"));
+  let received = 0;
+  await using hosts = await pair(() => {
+    received++;
+    return new Response("hello");
+  });
   const about = { ...ABOUT, own: "owner" };
   const asked = forwardRequest(
     hosts.client,
@@ -518,7 +522,8 @@ test("a request is not forwarded to its own host", async () => {
     about,
     new AbortController().signal,
   );
-  await expect(asked).rejects.toThrow("cannot be forwarded");
+  await expect(asked).rejects.toThrow();
+  expect(received).toBe(0);
 });
 
 test("a streamed response is its events, as they arrive, until it is cancelled or aborted", async () => {

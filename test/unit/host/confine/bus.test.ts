@@ -103,7 +103,7 @@ test("an invalid or huge D-Bus message is rejected immediately", () => {
   expect(() => lengthOf(Buffer.from("HTTP/1.1 400 Bad Request"))).toThrow("malformed");
   const huge = Buffer.from(answerTo(1));
   huge.writeUInt32LE(2 ** 30, 4);
-  expect(() => lengthOf(huge)).toThrow(/has \d{10} bytes/);
+  expect(() => lengthOf(huge)).toThrow(/ \d{10} bytes/);
 });
 
 test("a reply has the serial of its call, and an error its name", () => {
@@ -166,7 +166,7 @@ test("a bus that rejects the client or violates the protocol is disconnected", a
   let says = "REJECTED EXTERNAL\r\n";
   listeners.push(Bun.listen({ unix: path, socket: { data: (socket) => void socket.write(says) } }));
   const bus = new Bus(path);
-  await expect(bus.call(CALL)).rejects.toThrow("rejected the authentication: REJECTED");
+  await expect(bus.call(CALL)).rejects.toThrow("REJECTED");
   says = "OK 0123\r\nGET / HTTP/1.1\r\n\r\n";
   await expect(bus.call(CALL)).rejects.toThrow("malformed");
 });

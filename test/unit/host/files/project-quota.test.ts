@@ -73,7 +73,7 @@ describe("the layout of the calls", () => {
 test("a file system without project quotas is detected: no trial file remains, and drives are measured", () => {
   const { kind, reason } = inspectProjectQuota(base);
   if (kind === "project_quota") return console.log(`left out: ${base} does have project quotas`);
-  expect(reason).toMatch(/^The file system of data_dir .*(E[A-Z]+|no limit).*drives are measured\.$/);
+  expect(reason).toMatch(/ data_dir .*(E[A-Z]+|no limit)/);
   expect(readdirSync(base)).toEqual([]);
   expect(() => quotaCalls.use(base, 2 ** 30)).toThrow(SystemError);
   const quota = new ProjectQuota({ kind }, QUIET);

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { makePaths } from "../../../../daemon/core/config/paths.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
-import { adoptGuest } from "../../../../daemon/host/guest/adopt.ts";
+import { adoptGuest, QEMU_ENDED } from "../../../../daemon/host/guest/adopt.ts";
 import type { GuestHost, GuestPlan } from "../../../../daemon/host/guest/plan.ts";
 import { type ProcessRecord, processOf } from "../../../../daemon/host/process.ts";
 import { newId } from "../../../../shared/ids.ts";
@@ -57,7 +57,7 @@ test("a QEMU that has exited ends the guest, even if the host lacks a requiremen
   const lacking = () => {
     throw new ServiceError("not_ready", { detail: "There is no virtiofsd on this host." });
   };
-  const ended = expect.objectContaining({ message: "its QEMU has ended" });
+  const ended = expect.objectContaining({ message: QEMU_ENDED });
   expect((await adopted({ qemu: { pid: 1, start_ticks: "0" } }, lacking)).why).toEqual(ended);
   expect((await adopted(null, lacking)).why).toEqual(ended);
   expect((await adopted({}, lacking)).why).toMatchObject({ code: "not_ready" });

@@ -54,15 +54,13 @@ test("a disk with an external data file is rejected, and that file is unchanged"
   create("-o", "data_file=data,data_file_raw=on", "outside", String(BYTES));
   raw("data", "of the host");
   const made = convertRoot("qemu-img", guestRoot("outside"), at("made"));
-  await expect(made).rejects.toThrow(/in another file/);
+  await expect(made).rejects.toThrow(/outside .*\bdata\b/);
   expect(readFileSync(at("data"), "utf8")).toMatch(/^of the host/);
 });
 
 test("a disk of another virtual size is rejected before any conversion", async () => {
   create("large", String(2 * BYTES));
-  await expect(convertRoot("qemu-img", guestRoot("large"), at("none"))).rejects.toThrow(
-    /131072 bytes instead of 65536/,
-  );
+  await expect(convertRoot("qemu-img", guestRoot("large"), at("none"))).rejects.toThrow(/ 131072 .* 65536$/);
   expect(existsSync(at("none"))).toBe(false);
 });
 
@@ -127,7 +125,7 @@ describe.skipIf(!isRoot)("with a user", () => {
       'qemu-img create -q -f qcow2 -o data_file="$out.data" "$out" 65536',
       /ended with|in another file/,
     ],
-    ["another size", 'qemu-img create -q -f qcow2 "$out" 131072', /131072 bytes instead of/],
+    ["another size", 'qemu-img create -q -f qcow2 "$out" 131072', /\b131072\b/],
     ["too many bytes", 'head -c 33554432 /dev/zero >"$out"', /ended with/],
   ] as const)("a result with %s is rejected", async ([, script, why]) => {
     create("plain", String(BYTES));

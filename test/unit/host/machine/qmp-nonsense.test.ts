@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { connectMachine } from "../../../../daemon/host/machine/machine.ts";
+import { QmpError } from "../../../../daemon/host/machine/qmp.ts";
 import { MAX_LINE_BYTES, NonsenseError, QmpLines, readMessage } from "../../../../daemon/host/machine/qmp-message.ts";
 import { endProcess, isAlive, startProcess } from "../../../../daemon/host/process.ts";
 import { Chance } from "../../../harness/random.ts";
@@ -62,13 +63,13 @@ test.each(Object.entries(NONSENSE))("%s ends the QEMU that sends it", async (_wh
   try {
     const machine = await connectMachine(process, at);
     const asked = machine.find();
-    await expect(asked).rejects.toThrow(/QEMU violated the QMP protocol: /);
+    await expect(asked).rejects.toThrow(/QMP/);
     const end = await machine.qmp.closed;
     expect(end).toEqual({ by: "nonsense", error: expect.any(NonsenseError) });
     expect(end.by === "nonsense" && end.error.message).toMatch(why);
-    expect(await machine.process.exited).toBe("killed by SIGKILL");
+    expect(await machine.process.exited).toMatch(/SIGKILL/);
     expect(machine.ending()).toBe("nonsense");
-    await expect(machine.qmp.execute("stop")).rejects.toThrow("QEMU has ended");
+    await expect(machine.qmp.execute("stop")).rejects.toThrow(QmpError);
   } finally {
     await endProcess(process);
   }
@@ -91,7 +92,7 @@ test("a QEMU adopted from an earlier daemon is ended as well", async () => {
   const { process, at } = startMoody({ after: "query-status", text: "x\n" });
   try {
     const machine = await connectMachine({ name: "qemu", pid: process.pid, start_ticks: process.start_ticks }, at);
-    await expect(machine.find()).rejects.toThrow(/violated the QMP protocol/);
+    await expect(machine.find()).rejects.toThrow(/QMP/);
     await process.exited;
     expect([isAlive(process), machine.ending()]).toEqual([false, "nonsense"]);
   } finally {

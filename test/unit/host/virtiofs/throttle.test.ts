@@ -1,6 +1,7 @@
 /** Restrictions of shares, on a process that plays one: held shares, temporary answers to QEMU, and release. */
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { DeadlineError } from "../../../../daemon/core/concurrency/published.ts";
 import type { ProcessRecord } from "../../../../daemon/host/process.ts";
 import { modeFound, Throttle, wake } from "../../../../daemon/host/virtiofs/throttle.ts";
 
@@ -152,7 +153,7 @@ test("a held share stays so after a pause, and a share added in the meantime is 
   await untilStands(true);
   const shares: ProcessRecord[] = [];
   const work = async () => void shares.push(share);
-  await expect(restraints.still(() => [...shares], work)).rejects.toThrow("started in the meantime");
+  await expect(restraints.still(() => [...shares], work)).rejects.toThrow(DeadlineError);
 });
 
 test("if a share cannot get its mode, the others continue, and so does the waiting call", async () => {

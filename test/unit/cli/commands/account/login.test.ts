@@ -16,7 +16,7 @@ test("a sign-in page of another service is rejected, and its code is not shown",
   );
   const ran = await run(["login", service.url], service);
   expect(ran).toMatchObject({ status: 1, stdout: "" });
-  expect(ran.stderr).toContain("refers to https://rooms.example.org/device for signing in, which is another service");
+  expect(ran.stderr).toContain("https://rooms.example.org/device");
   expect(ran.stderr).not.toContain(code);
   expect(service.seen.map(({ path }) => path)).toEqual(["/device_authorization"]);
 });

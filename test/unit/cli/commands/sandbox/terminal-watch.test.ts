@@ -38,7 +38,7 @@ test("shows the newest running terminal to its end, without sequences other than
   await using service = await serving(LIST, shown);
   const { status, stdout, stderr } = await run(["terminal", "watch", "r", "w"], { env: service.env });
   expect([status, stdout]).toEqual([0, "ab\x1b[31mc\r\n"]);
-  expect(stderr).toContain("roomd: the terminal has ended with exit code 3");
+  expect(stderr).toMatch(/^roomd: .* 3$/m);
   expect(service.seen.map(({ path }) => path)).toEqual([TERMINALS, `${TERMINALS}/new/watch`]);
 });
 
@@ -84,7 +84,7 @@ test("reports a refused first request immediately, even if it is retryable", asy
 test("watch fails if no terminal is running, and token opens a shell", async () => {
   await using service = await serving([terminal("over", "ended", 5)]);
   const watched = await run(["terminal", "watch", "r", "w"], { env: service.env });
-  expect(watched).toMatchObject({ status: 1, stderr: expect.stringContaining("`roomd shell r w` opens one") });
+  expect(watched).toMatchObject({ status: 1, stderr: expect.stringContaining("roomd shell r w") });
   const made = await run(["terminal", "token", "r", "w", "--json"], { env: service.env });
   expect(JSON.parse(made.stdout)).toEqual({
     ...ticketOf("made"),

@@ -101,13 +101,13 @@ test("credits decrease over time; a warning precedes the refusal, and a grant en
   expect(account.balance).toEqual({ granted: 100, used: 89, remaining: 11 });
   expect(account.admits()).toEqual([]);
   account.pass(2);
-  expect(account.admits()).toEqual([expect.stringContaining("9.000 of its 100 credits left")]);
+  expect(account.admits()).toEqual([expect.stringMatching(/ 9\.000 .* 100 /)]);
   account.pass(20);
   expect(account.admits()).toBe("quota_exceeded");
   await account.opens("sbx_1");
   await until("it is recorded", async () => account.exhaustions.length === 1);
   expect(account.credits.standing(account.database.queries, ORG).warnings).toEqual([
-    expect.stringMatching(/used up.* end at 20/),
+    expect.stringMatching(/ 20\d\d-\d\d-\d\dT/),
   ]);
   await account.grant(50);
   expect(account.admits()).toEqual([]);

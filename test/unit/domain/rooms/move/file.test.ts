@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Artifact } from "../../../../../daemon/domain/rooms/move/artifacts.ts";
-import { FORMAT, PIECE_BYTES, type RoomHeader } from "../../../../../daemon/domain/rooms/move/format.ts";
+import { FORMAT, NotWhole, PIECE_BYTES, type RoomHeader } from "../../../../../daemon/domain/rooms/move/format.ts";
 import { packed } from "../../../../../daemon/domain/rooms/move/pack.ts";
 import { CLIENTS } from "../../../../../daemon/domain/rooms/move/timeouts.ts";
 import { RoomReader, type UnpackBounds } from "../../../../../daemon/domain/rooms/move/unpack.ts";
@@ -161,7 +161,7 @@ describe("a room's file", () => {
     ["no room", { roomd_room: 2 }],
     ["a room_uid that is a place", { roomd_room: 2, about: { ...ABOUT, room: { ...ABOUT.room, room_uid: "../x" } } }],
   ])("is rejected as %s", async (_what, said) => {
-    await expect(read(line(said))).rejects.toThrow("unknown to this roomd");
+    await expect(read(line(said))).rejects.toThrow(NotWhole);
   });
 
   test("from an untrusted source counts by its disk usage, however small its pieces are", async () => {

@@ -103,7 +103,7 @@ describe("when the service starts", () => {
     using host = await makeHost([{ agent_id: "huge", ...asleep, memory_mib: 100_000_000 }]);
     await start(host, hostStart(host));
     expect(host.told()).toEqual(["huge hibernated resume_failed"]);
-    expect(host.named("huge").row.status_message).toMatch(/was not resumed .*MiB free for guests/);
+    expect(host.named("huge").row.status_message).toMatch(/ \d+ MiB /);
   });
 
   test("a sandbox for which the host lacks a requirement is retried later", async () => {
@@ -136,7 +136,10 @@ describe("when the service starts", () => {
     using host = await makeHost(["a", "b", "c"].map((agent_id) => ({ agent_id, ...asleep, restore })));
     const begun = hostStart(host);
     const done = start(host, begun);
-    await until("two are being restored", () => host.told().filter((line) => line.includes("resuming")).length === 2);
+    await until(
+      "two sandboxes are resuming",
+      () => host.told().filter((line) => line.includes("resuming")).length === 2,
+    );
     begun.stop();
     up.resolve();
     await done;

@@ -21,6 +21,7 @@ import { archiveBeside } from "../../../../../daemon/domain/templates/dockerfile
 import {
   Context,
   type ContextSelection,
+  IGNORE,
   type Look,
 } from "../../../../../daemon/domain/templates/dockerfile/context.ts";
 import { directoryBeside } from "../../../../../daemon/domain/templates/dockerfile/directory.ts";
@@ -103,7 +104,7 @@ test("patterns match several", async () => {
 });
 
 test.each([["none"], ["*.none"], ["src/secret.key"], ["up/outside"], ["../outside"]])("%s is refused", (source) => {
-  expect(() => openContext(context).take([source], PLAIN)).toThrow(/there is no such file|leads out|leaves it out/);
+  expect(() => openContext(context).take([source], PLAIN)).toThrow(`COPY ${source}: `);
 });
 
 test("the same content has the same digest at any time, and any other content another", async () => {
@@ -144,21 +145,21 @@ test("a file changed after it was checked leads nowhere else", async () => {
   await expect(read(parent)).rejects.toThrow(/EXDEV/);
   renameSync(own, join(home, "other"));
   mkdirSync(join(own, "keys"), { recursive: true });
-  await expect(read(whole)).rejects.toThrow(/replaced by another directory/);
+  await expect(read(whole)).rejects.toThrow(`${own} `);
 });
 
 test("a .dockerignore that is not a file, or is far too large, is not read", () => {
   const own = join(home, "ignoring");
   mkdirSync(own);
   symlinkSync("/dev/zero", join(own, ".dockerignore"));
-  expect(() => openContext(own)).toThrow(/not a file, or too large/);
-  expect(() => openContext(join(home, "none"))).toThrow(/cannot be read/);
+  expect(() => openContext(own)).toThrow(IGNORE);
+  expect(() => openContext(join(home, "none"))).toThrow(/ENOENT/);
 });
 
 test("files of all COPYs together are limited", () => {
   const opened = openContext(context, 200_000 - 3);
   opened.take(["*.txt"], PLAIN);
-  expect(() => opened.take(["src"], PLAIN)).toThrow(/more than 200000 files/);
+  expect(() => opened.take(["src"], PLAIN)).toThrow(/\b200000\b/);
 });
 
 describe("an uploaded tar", () => {
@@ -198,18 +199,18 @@ describe("an uploaded tar", () => {
     });
     expect(await read(sent.take(["app/main.py"], PLAIN))).toMatchObject({ only: "main.py" });
     for (const none of ["away/passwd", "app/away/x", "pipe", "app/left-out.key"])
-      expect(() => sent.take([none], PLAIN)).toThrow(/no such file|leaves it out/);
+      expect(() => sent.take([none], PLAIN)).toThrow(`COPY ${none}: `);
   });
 
   test("is rejected if it is invalid or exceeds the limit", async () => {
     for (const bytes of [Buffer.from("no tar at all".repeat(100)), Buffer.from([0x1f, 0x8b, 1, 2, 3])])
-      await expect(archiveBeside(bytes)).rejects.toThrow(/context: it is not a tar archive/);
+      await expect(archiveBeside(bytes)).rejects.toThrow(/context: .*\btar\b/);
     const zeros = await made([[{ name: "bomb" }, "\0".repeat(130 * 1024 * 1024)]]);
     expect(zeros.byteLength).toBeLessThan(1024 * 1024);
-    await expect(archiveBeside(zeros)).rejects.toThrow(/more than 128 MiB/);
+    await expect(archiveBeside(zeros)).rejects.toThrow(/context: .*\b128 MiB/);
     const many = Array.from({ length: 20_001 }, (_, n) => [{ name: `${n}` }] as const);
-    await expect(archiveBeside(await made(many))).rejects.toThrow(/more than 20000 files/);
+    await expect(archiveBeside(await made(many))).rejects.toThrow(/context: .*\b20000\b/);
     const deep = await made([[{ name: `${"a/".repeat(200_000)}f` }]]);
-    await expect(archiveBeside(deep)).rejects.toThrow(/a path in it has more than 4096 characters/);
+    await expect(archiveBeside(deep)).rejects.toThrow(/context: .*\b4096\b/);
   });
 });

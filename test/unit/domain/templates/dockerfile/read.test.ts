@@ -44,12 +44,10 @@ test("nested variables are limited in depth, and lines in number", () => {
   const nested = (levels: number) => `${"${A:-".repeat(levels)}x${"}".repeat(levels)}`;
   expect(readDockerfile(`ARG B=${nested(10)}\nFROM a:$B`).from).toBe("docker://a:x");
   for (const levels of [40, 30_000]) {
-    expect(() => plan(`FROM ${nested(levels)}`)).toThrow(/line 1: FROM has a variable within more than 16 others/);
-    expect(() => after(`WORKDIR ${nested(levels)}`)).toThrow(
-      /line 2: WORKDIR has a variable within more than 16 others/,
-    );
+    expect(() => plan(`FROM ${nested(levels)}`)).toThrow(/line 1: FROM .*\b16\b/);
+    expect(() => after(`WORKDIR ${nested(levels)}`)).toThrow(/line 2: WORKDIR .*\b16\b/);
   }
-  expect(() => plan(`FROM a\n${"RUN a\n".repeat(20_000)}`)).toThrow(/more than 10000 lines/);
+  expect(() => plan(`FROM a\n${"RUN a\n".repeat(20_000)}`)).toThrow(/\b10000 lines\b/);
 });
 
 test("RUN is a line of shell or a program with arguments, with the environment so far", () => {
@@ -121,26 +119,26 @@ test("COPY: its target and its owner", () => {
 
 test.each([
   ["FROM a\nRUN --mount=type=cache,target=/x true", /line 2: RUN --mount .*--secret/],
-  ["FROM a\nRUN --network=none true", /line 2: RUN --network is not supported/],
-  ["FROM a\n\nRUN <<EOF\ntrue\nEOF", /line 3: RUN with a here-document/],
-  ["FROM a AS b\nFROM c\nCOPY --from=b /x /y", /line 2: FROM a second time.*line 3: COPY --from is not supported/],
-  ["FROM a\nADD https://a.example/x /y", /line 2: ADD of a URL/],
-  ["FROM a\nADD x.tar.gz /y", /line 2: ADD of an archive/],
-  ["FROM a\nONBUILD RUN true", /line 2: ONBUILD is not supported/],
-  ["FROM a\nFOO", /line 2: FOO is not supported/],
-  ["FROM --platform=linux/arm64 a", /another platform/],
+  ["FROM a\nRUN --network=none true", /line 2: RUN --network/],
+  ["FROM a\n\nRUN <<EOF\ntrue\nEOF", /line 3: RUN /],
+  ["FROM a AS b\nFROM c\nCOPY --from=b /x /y", /line 2: FROM .*line 3: COPY --from/],
+  ["FROM a\nADD https://a.example/x /y", /line 2: ADD /],
+  ["FROM a\nADD x.tar.gz /y", /line 2: ADD /],
+  ["FROM a\nONBUILD RUN true", /line 2: ONBUILD/],
+  ["FROM a\nFOO", /line 2: FOO/],
+  ["FROM --platform=linux/arm64 a", /linux\/amd64/],
   ["FROM scratch", /scratch/],
-  ["FROM $NONE", /names no image/],
-  ["RUN true\nFROM a", /line 1: RUN stands before FROM/],
-  ["# nothing", /it has no FROM/],
-  ['FROM a\nENV A="b', /line 2: ENV has a " that is not closed/],
-  ["FROM a\nENV =b", /line 2: ENV has =b/],
-  ["FROM a\nUSER a b", /line 2: USER names no user/],
-  ["FROM a\nCOPY a", /line 2: COPY needs a source/],
+  ["FROM $NONE", /line 1: FROM/],
+  ["RUN true\nFROM a", /line 1: RUN/],
+  ["# nothing", /FROM/],
+  ['FROM a\nENV A="b', /line 2: ENV .*"/],
+  ["FROM a\nENV =b", /line 2: ENV .*=b/],
+  ["FROM a\nUSER a b", /line 2: USER/],
+  ["FROM a\nCOPY a", /line 2: COPY/],
   ["FROM a\nCOPY --chmod=u+x a b", /line 2: COPY --chmod/],
   ["FROM a\nCOPY --chown=-R a b", /line 2: COPY --chown/],
-  ["FROM a\nSHELL bash", /line 2: SHELL is not a list/],
-  [`FROM a\nRUN ${"x".repeat(262_144)}`, /more than 262144/],
+  ["FROM a\nSHELL bash", /line 2: SHELL/],
+  [`FROM a\nRUN ${"x".repeat(262_144)}`, /\b262144\b/],
 ])("an unsupported instruction is rejected with its line and a remedy (%#)", (text, told) => {
   expect(() => plan(text)).toThrow(told);
   const hint = expect.stringContaining("docker save");
@@ -151,12 +149,12 @@ test.each([
 
 test("variables that contain each other many times are rejected before they expand", () => {
   const doubled = (keyword: string) => Array.from({ length: 40 }, () => `${keyword} A=$A$A`).join("\n");
-  expect(() => after(`ENV A=aaaaaaaa\n${doubled("ENV")}`)).toThrow(/word of more than 65536/);
-  expect(() => plan(`ARG A=aaaaaaaa\n${doubled("ARG")}\nFROM a`)).toThrow(/word of more than 65536/);
+  expect(() => after(`ENV A=aaaaaaaa\n${doubled("ENV")}`)).toThrow(/\b65536\b/);
+  expect(() => plan(`ARG A=aaaaaaaa\n${doubled("ARG")}\nFROM a`)).toThrow(/\b65536\b/);
   const many = Array.from({ length: 20 }, (_, n) => `ENV B${n}=${"b".repeat(60_000)}`);
   expect(() => after(many.slice(0, 4).join("\n"))).not.toThrow();
   const copies = Array.from({ length: 20 }, (_, n) => `ENV C${n}=$B0`);
-  expect(() => after([many[0], ...copies].join("\n"))).toThrow(/environment of more than/);
+  expect(() => after([many[0], ...copies].join("\n"))).toThrow(/line 10: ENV .*\b524288\b/);
 });
 
 test.each([
@@ -167,10 +165,8 @@ test.each([
 ])("variables expand to a MiB in total, however they are named: %s, %s", (one, other) => {
   const long = "x".repeat(60_000);
   const many = `${one} ${other} `.repeat(20_000).slice(0, 190_000);
-  expect(() => plan(`ARG A=${long}\nARG ${many}\nFROM a`)).toThrow(/line 2: ARG has .*more than \d+ characters/);
+  expect(() => plan(`ARG A=${long}\nARG ${many}\nFROM a`)).toThrow(/line 2: ARG .*\b\d+ characters/);
   const lines = `ARG B=$A\n`.repeat(1000);
-  expect(() => plan(`ARG A=${long}\n${lines}FROM a`)).toThrow(
-    /ARG has variables of more than 1048576 characters together/,
-  );
-  expect(() => after(`ENV A=${long}\n${"USER a$A\n".repeat(100)}`)).toThrow(/more than 1048576 characters together/);
+  expect(() => plan(`ARG A=${long}\n${lines}FROM a`)).toThrow(/ARG .*\b1048576\b/);
+  expect(() => after(`ENV A=${long}\n${"USER a$A\n".repeat(100)}`)).toThrow(/USER .*\b1048576\b/);
 });

@@ -48,27 +48,27 @@ test("an image with an empty configuration has no defaults", async () => {
 });
 
 test.each([
-  ["an environment without a name", { Env: ["=x"] }, "its environment has an entry without a name, or with NUL"],
-  ["a working directory that is not absolute", { WorkingDir: "srv" }, "its WorkingDir is not absolute"],
-  ["an entry point with NUL", { Cmd: ["a\0b"] }, "its entry point has a word with NUL"],
-  ["a user with a line feed", { User: "a\nroot" }, "its User is not a user name or number"],
-])("%s is rejected", async (_name, said, why) => {
+  ["an environment without a name", { Env: ["=x"] }, /environment/],
+  ["a working directory that is not absolute", { WorkingDir: "srv" }, /WorkingDir/],
+  ["an entry point with NUL", { Cmd: ["a\0b"] }, /entry point/],
+  ["a user with a line feed", { User: "a\nroot" }, /User/],
+])("%s is rejected", async (_name, said, field) => {
   await config(said);
-  expect(await refused()).toMatchObject({ code: "image_invalid", message: `The image cannot be used: ${why}.` });
+  expect(await refused()).toMatchObject({ code: "image_invalid", message: expect.stringMatching(field) });
 });
 
 test("more digests than layers, another processor, and a layer of another size are rejected", async () => {
   const id = digestOf("x");
   await writeImage(directory, [LAYER], {}, { diffIds: [id, id] });
-  expect((await refused()).message).toContain("its configuration names 2 layers, its manifest 1");
+  expect((await refused()).message).toMatch(/ 2 layers, .* 1\.$/);
   await writeImage(directory, [LAYER], {}, { platform: { os: "linux", architecture: "arm64" } });
-  expect((await refused()).message).toContain("it is for linux/arm64");
+  expect((await refused()).message).toContain("linux/arm64");
   await writeImage(directory, [LAYER]);
   const { manifests } = JSON.parse(readFileSync(join(directory, "index.json"), "utf8"));
   const blob = (digest: string) => join(directory, "blobs", "sha256", digest.slice(7));
   const { layers } = JSON.parse(readFileSync(blob(manifests[0].digest), "utf8"));
   truncateSync(blob(layers[0].digest), 3);
-  expect((await refused()).message).toContain("does not have the size");
+  expect(await refused()).toMatchObject({ code: "image_invalid" });
 });
 
 test("an oversized image is rejected before it is read", async () => {
