@@ -165,7 +165,7 @@ describe.skipIf(reason !== null)("transactions by PostgreSQL", () => {
     test("of a statement: the server cancels it too", async () => {
       await timed(connections.transaction((run) => run("SELECT pg_sleep(60)"), SHORT_MS));
       await until(
-        "the server has cancelled the statement",
+        "the statement is cancelled on the server",
         async () => (await sessions("AND state = 'active'")) === 0,
         2000,
       );
@@ -236,7 +236,10 @@ describe.skipIf(reason !== null)("transactions by PostgreSQL", () => {
             ["terminated", "unreachable"],
             true,
           );
-          await until("it waits", async () => (await sessions("AND wait_event = 'SyncRep'")) === 1);
+          await until(
+            "the transaction waits for a standby",
+            async () => (await sessions("AND wait_event = 'SyncRep'")) === 1,
+          );
           await server.sql(`SELECT ${end}(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`);
           await expected;
           // It is there, and nowhere else.
@@ -286,12 +289,18 @@ describe.skipIf(reason !== null)("transactions by PostgreSQL", () => {
       await server.sql("ALTER SYSTEM SET default_transaction_read_only = on");
       await server.sql("SELECT pg_reload_conf()");
       try {
-        await until("it is read-only", async () => (await server.sql("SHOW default_transaction_read_only")) === "on");
+        await until(
+          "the server is read-only",
+          async () => (await server.sql("SHOW default_transaction_read_only")) === "on",
+        );
         await expectAway(connections.transaction(insert(2), DEADLINE_MS), ["read_only"]);
       } finally {
         await server.sql("ALTER SYSTEM RESET default_transaction_read_only");
         await server.sql("SELECT pg_reload_conf()");
-        await until("it is not", async () => (await server.sql("SHOW default_transaction_read_only")) === "off");
+        await until(
+          "the server is writable",
+          async () => (await server.sql("SHOW default_transaction_read_only")) === "off",
+        );
       }
     });
   });
@@ -310,35 +319,35 @@ describe.skipIf(reason !== null)("transactions by PostgreSQL", () => {
 
     test("notifies at the start and at each notification, until it is stopped", async () => {
       const { seen, listening } = listen();
-      await until("it listens", () => seen.hints === 1);
+      await until("the listener is connected", () => seen.hints === 1);
       await notify();
-      await until("it hears", () => seen.hints === 2);
+      await until("the notification is received", () => seen.hints === 2);
       listening.stop();
-      await until("it no longer listens", async () => (await sessions()) === 0);
+      await until("the session is closed", async () => (await sessions()) === 0);
       await notify();
       expect(seen).toEqual({ hints: 2, changes: [true, false] });
     });
 
     test("reports its end and restarts", async () => {
       const { seen } = listen();
-      await until("it listens", () => seen.hints === 1);
+      await until("the listener is connected", () => seen.hints === 1);
       await server.terminateSessions();
-      await until("it listens again", () => seen.hints === 2);
+      await until("the listener has reconnected", () => seen.hints === 2);
       await notify();
-      await until("it hears", () => seen.hints === 3);
+      await until("the notification is received", () => seen.hints === 3);
       expect(seen.changes).toEqual([true, false, true]);
     });
 
     test("detects a silent server", async () => {
       const { seen } = listen();
-      await until("it listens", () => seen.hints === 1);
+      await until("the listener is connected", () => seen.hints === 1);
       server.freeze();
       try {
-        await until("its end is reported", () => seen.changes.length === 2, 4 * HEARTBEAT_MS);
+        await until("the lost connection is reported", () => seen.changes.length === 2, 4 * HEARTBEAT_MS);
       } finally {
         server.thaw();
       }
-      await until("it listens again", () => seen.hints === 2);
+      await until("the listener has reconnected", () => seen.hints === 2);
     });
   });
 });

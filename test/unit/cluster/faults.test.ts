@@ -79,16 +79,16 @@ describe.skipIf(reason !== null)("while the server is", () => {
         (isListening) => changes.push(isListening),
       );
       await load.committedMore(COMMITTED / ROUNDS);
-      await until("it listens", () => hints > 0);
+      await until("the listener is connected", () => hints > 0);
       for (let round = 0; round < ROUNDS; round++) {
         const heard = changes.length;
         await strike(server, round);
         await load.committedMore(COMMITTED / ROUNDS);
         await until("the loss of the server is reported", () => changes.slice(heard).includes(false));
-        await until("it listens again", () => changes.at(-1) === true);
+        await until("the listener has reconnected", () => changes.at(-1) === true);
         const before = hints;
         await server.sql("NOTIFY trial");
-        await until("it hears", () => hints > before);
+        await until("the notification is received", () => hints > before);
       }
       await load.end();
       connections.close();

@@ -77,7 +77,7 @@ test("pages that a reader held back are left to the thread, and the log restarts
   expect(executed.filter((sql) => sql.includes("checkpoint"))).toEqual([]);
   reader.execute("COMMIT");
   reader.close();
-  await until("the log restarts", async () => {
+  await until("the log restarts from its beginning", async () => {
     for (let count = 0; count < 64; count++) await write(database);
     return connection.log().pages < 3000;
   });

@@ -106,7 +106,11 @@ test("a fill killed at any piece continues after the last committed one", {
   for (let isOver = false; !isOver; ) {
     const before = progress();
     const child = startFilling(file);
-    await until("it has made a piece or has exited", () => child.exitCode !== null || progress() !== before, 30_000);
+    await until(
+      "a batch is filled or the child has exited",
+      () => child.exitCode !== null || progress() !== before,
+      30_000,
+    );
     if (child.exitCode === null) {
       child.kill("SIGKILL");
       kills++;

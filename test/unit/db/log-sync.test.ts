@@ -68,7 +68,7 @@ const TRUST = { isQuick: () => true, took: () => {} } as unknown as FlushLatency
 test("on a quick disk nothing is awaited, and a failure still makes its flush the last", async () => {
   const quick = makeLogSync(file, () => {}, TRUST);
   // Retried, since the thread has just started and a disk may be slow once.
-  await until("a flush is not waited for", async () => {
+  await until("a commit completes before its flush", async () => {
     const flushed = quick.sync();
     await flushed;
     return flushed === null || undefined;

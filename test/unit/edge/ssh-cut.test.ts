@@ -9,7 +9,7 @@ const CHANNELS = 12;
 /** Resolves once no more is accepted: all buffers in between are full. */
 async function untilFull(door: Door): Promise<void> {
   let before = -1;
-  await until("nothing more is taken", async () => {
+  await until("the output is stalled", async () => {
     const taken = door.begun.reduce((sum, each) => sum + each.taken, 0);
     const isSame = taken === before && taken > 0;
     before = taken;
@@ -42,7 +42,7 @@ test("the service stops although a client does not read", async () => {
   await using door = await openDoor();
   await unread(door);
   await door.server.stop();
-  await until("all are hung up", () => door.begun.every(({ hungUp }) => hungUp === 1));
+  await until("all commands are hung up", () => door.begun.every(({ hungUp }) => hungUp === 1));
 });
 
 test("an organization's connections take no slots of others", async () => {

@@ -83,7 +83,7 @@ test("commands wait during a key exchange, also for a client that never finishes
   const { client } = await door.login();
   openWith(client, ENDLESS_WINDOW, PACKET_BYTES);
   (await exec(client, "yes")).resume();
-  await until("it prints", () => takenOf(door) > 0);
+  await until("output is sent", () => takenOf(door) > 0);
   const inside = insideOf(client);
   inside.rekey();
   inside.parse = () => {};
@@ -115,9 +115,9 @@ test("output continues after a key exchange in the middle of it", async () => {
   for (let round = 0; round < 3; round++) {
     const inside = insideOf(client);
     inside.rekey();
-    await until("the keys are exchanged", () => inside._kexinit === undefined);
+    await until("the key exchange is complete", () => inside._kexinit === undefined);
     const before = read;
-    await until("more has come", () => read > before + 1_000_000);
+    await until("another megabyte is received", () => read > before + 1_000_000);
   }
 });
 
@@ -130,7 +130,7 @@ test("a client that sends requests without reading the replies is no longer read
   for (let asked = 0; asked < 500_000; asked++) insideOf(client).ping();
   await atRest("no more is read", () => socket.writableLength);
   socket.resume();
-  await until("all is taken", () => socket.writableLength === 0);
+  await until("the write buffer is empty", () => socket.writableLength === 0);
   await exec(client, "true");
 });
 
@@ -142,7 +142,7 @@ test("unread data is limited in packets too", async () => {
   const packets = 40_000;
   for (let sent = 0; sent < packets; sent++) channel.write(Buffer.of(sent & 255));
   const late = exec(client, "late");
-  await until("all is sent", () => socket.writableLength === 0);
+  await until("the write buffer is empty", () => socket.writableLength === 0);
   await exec((await door.login()).client, "true");
   // It is queued behind data that the guest does not accept.
   expect(door.begun).toHaveLength(2);
@@ -158,9 +158,9 @@ test("a channel closed by its client ends, although earlier data is still unread
   const { client } = await door.login();
   const channel: ClientChannel = await exec(client, "yes");
   channel.write(Buffer.alloc(1_000_000));
-  await until("it prints", () => takenOf(door) > 0);
+  await until("output is sent", () => takenOf(door) > 0);
   (channel as ClientChannel & { close(): void }).close();
-  await until("it is hung up", () => door.begun[0]?.hungUp === 1);
+  await until("the command is hung up", () => door.begun[0]?.hungUp === 1);
   await exec(client, "true");
 });
 
@@ -174,7 +174,7 @@ test("a session closed before any request in it is confirmed and forgotten", asy
   inside._handlers.CHANNEL_CLOSE = (_, recipient) => void answered.push(recipient);
   for (let round = 0; round < 20; round++) {
     inside.session(1000 + round, ENDLESS_WINDOW, PACKET_BYTES);
-    await until("it is answered", () => answered.length > round);
+    await until("the request is answered", () => answered.length > round);
   }
   expect(answered).toEqual(Array.from({ length: 20 }, (_, round) => 1000 + round));
   Object.assign(inside._handlers, before);

@@ -60,7 +60,7 @@ test("a reason that has no place in the reply is in the next session's errors, o
     return { channel, said: () => said };
   };
   const first = await saidBy({});
-  await until("the reason arrives", () => first.said().includes("remote forwarding (-R) is refused"));
+  await until("the reason is printed", () => first.said().includes("remote forwarding (-R) is refused"));
   door.output = async function* () {
     yield Buffer.from("out");
   };
@@ -86,5 +86,5 @@ test("a port that responds after its client has disconnected is closed", async (
   client.destroy();
   await door.kept[0]?.over;
   dialled.resolve();
-  await until("the port was opened, and closed", () => door.begun[0]?.hungUp);
+  await until("the port is closed", () => door.begun[0]?.hungUp);
 });

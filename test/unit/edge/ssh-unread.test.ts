@@ -15,7 +15,7 @@ test("all channels of a connection share a limit, above which the client waits, 
   const channels = await Promise.all(Array.from({ length: CHANNELS }, () => exec(client, "cat")));
   for (const channel of channels) channel.write(Buffer.alloc(BYTES));
   let before = -1;
-  await until("nothing more is sent", async () => {
+  await until("the write buffer is stalled", async () => {
     const left = socket.writableLength;
     const isSame = left === before;
     before = left;
@@ -24,5 +24,5 @@ test("all channels of a connection share a limit, above which the client waits, 
   });
   expect(socket.writableLength).toBeGreaterThan(BYTES);
   guest.take();
-  await until("everything was taken", () => guest.taken === CHANNELS * BYTES);
+  await until("all input is received", () => guest.taken === CHANNELS * BYTES);
 });

@@ -96,7 +96,7 @@ test("a hook still running at the time limit is ended with its children, and the
   expect(reports).toEqual([expect.stringContaining(`${hangs} `), expect.stringContaining(`${late} `)]);
   const pid = readFileSync(join(root, "pid"), "utf8").trim();
   const isGone = () => !existsSync(`/proc/${pid}`) || / Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
-  await until("it has ended", isGone);
+  await until("the child process has exited", isGone);
 });
 
 test("a background process of a hook is not awaited, and keeps running", async () => {

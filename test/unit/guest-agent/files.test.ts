@@ -175,7 +175,7 @@ describe("whole files", () => {
       throw new TypeError("the caller has gone");
     });
     await expect(cut).rejects.toThrow("the caller has gone");
-    await until("the temporary file is gone", () => readdirSync(dir).length === 1);
+    await until("the temporary file is removed", () => readdirSync(dir).length === 1);
     expect(readFileSync(at("kept"), "utf8")).toBe("kept");
   });
 
@@ -365,11 +365,11 @@ describe("watches", () => {
     writeFileSync(at("old/a"), "1");
     renameSync(at("old/a"), at("b"));
     mkdirSync(at("new"));
-    await until("the new directory is seen", () => text().includes("created new"));
+    await until("the event for the new directory is received", () => text().includes("created new"));
     writeFileSync(at("new/c"), "2");
-    await until("a file in it is seen", () => text().includes("created new/c"));
+    await until("the event for the new file is received", () => text().includes("created new/c"));
     rmSync(at("b"));
-    await until("the end is seen", () => text().includes("deleted b"));
+    await until("the deletion event is received", () => text().includes("deleted b"));
     expect(text().filter((each) => !each.startsWith("modified"))).toEqual([
       "created old/a",
       "moved b from old/a",
@@ -386,19 +386,19 @@ describe("watches", () => {
     const { text, close } = await watch({ recursive: true });
     mkdirSync(at("deep/er"), { recursive: true });
     writeFileSync(at("deep/er/file"), "");
-    await until("the file is seen", () => text().includes("created deep/er/file"));
+    await until("the event for the file is received", () => text().includes("created deep/er/file"));
     close();
   });
 
   test("an interrupted watch resumes after the last change that its reader has", async () => {
     const first = await watch();
     writeFileSync(at("one"), "");
-    await until("one is seen", () => first.text().includes("created one"));
+    await until("the event for one is received", () => first.text().includes("created one"));
     const after = first.seen.find(({ type }) => type === "created")?.seq ?? 0;
     first.close();
     writeFileSync(at("two"), "");
     const second = await watch({ watch_id: first.watch_id, after });
-    await until("two is seen", () => second.text().includes("created two"));
+    await until("the event for two is received", () => second.text().includes("created two"));
     expect(second.text()).not.toContain("created one");
     expect(await refusal(watch({ watch_id: "unknown", after: 1 }))).toContain("history_gone");
     expect(await refusal(watch({ watch_id: first.watch_id, after: 1e6 }))).toContain("history_gone");
@@ -409,7 +409,7 @@ describe("watches", () => {
     writeFileSync(at("file"), "1");
     const { text, over, seen } = await watch({ path: at("file") });
     appendFileSync(at("file"), "2");
-    await until("the change is seen", () => seen.some(({ type }) => type === "modified"));
+    await until("the modification event is received", () => seen.some(({ type }) => type === "modified"));
     rmSync(at("file"));
     await over;
     expect(text().at(-1)).toBe("deleted file");

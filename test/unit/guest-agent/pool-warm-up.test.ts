@@ -34,11 +34,11 @@ afterEach(() => {
 });
 
 const type = () => writeSync(terminal.master, "go\n");
-const signalled = (times: number) => until(`signal ${times} has come`, () => signals >= times);
+const signalled = (times: number) => until(`signal ${times} is received`, () => signals >= times);
 
 test("a line starts one, once", async () => {
   type();
-  await until("it rehearses", () => rehearsed === 1);
+  await until("the warm-up has run", () => rehearsed === 1);
   process.kill(process.pid, "SIGIO");
   await signalled(2);
   expect(rehearsed).toBe(1);
@@ -49,7 +49,7 @@ test("a signal without a line starts none", async () => {
   await signalled(1);
   expect(rehearsed).toBe(0);
   type();
-  await until("it rehearses", () => rehearsed === 1);
+  await until("the warm-up has run", () => rehearsed === 1);
 });
 
 test("once it is cancelled a line starts none either", async () => {

@@ -76,7 +76,7 @@ test("a start at its time limit is ended with its children", async () => {
   expect(failure.message).toMatch(TIMED_OUT);
   const pid = readFileSync(join(place, "pid"), "utf8").trim();
   const isGone = () => !existsSync(`/proc/${pid}`) || / Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
-  await until("it has ended", isGone);
+  await until("the child process has exited", isGone);
 });
 
 test("a failed start is retried at the next call", async () => {

@@ -45,9 +45,9 @@ test("a resize reaches the command as SIGWINCH, and a signal its foreground grou
     "trap 'stty size' WINCH; trap 'echo told; exit 5' USR1; echo up; while :; do read -t 0.05; done",
   );
   const screen = await watch(link, id);
-  await until("it runs", () => screen.text.includes("up"));
+  await until("the command is running", () => screen.text.includes("up"));
   screen.terminal.resize(50, 132);
-  await until("it has its new size", () => screen.text.includes("50 132"));
+  await until("the new size is applied", () => screen.text.includes("50 132"));
   screen.terminal.signal("SIGUSR1");
   expect(await screen.terminal.ended).toMatchObject({ exit_code: 5 });
   expect(screen.text).toContain("told");
@@ -57,7 +57,7 @@ test("every byte passes unchanged, both ways", async () => {
   const all = Uint8Array.from({ length: 256 * 64 }, (_, index) => index % 256);
   const id = await agent.open(link, `stty raw -echo; echo ready; exec head -c ${all.byteLength}`);
   const screen = await watch(link, id);
-  await until("it is raw", () => screen.text.includes("ready"));
+  await until("the terminal is in raw mode", () => screen.text.includes("ready"));
   await screen.type(all);
   await screen.over;
   expect(sha256(screen.bytes.subarray(-all.byteLength))).toBe(sha256(all));
@@ -93,7 +93,7 @@ test("a command waits for an attached client that does not read", async () => {
     await Bun.sleep(300);
     return used() === before;
   };
-  await until("yes stands still", isStill);
+  await until("yes is blocked", isStill);
   const shown = (await listTerminals(link)).find((each) => each.terminal_id === id)?.offset ?? 0;
   // The window of the link, the permitted backlog, and the reader's own pieces.
   expect(shown).toBeLessThan(1024 * 1024);
@@ -116,7 +116,7 @@ test("a client that resumes by offset sees the same as one that never left", asy
     expect(screen.terminal.offset).toBe(offset);
     const want = 200 * (round + 1);
     await until(
-      "some of it is here",
+      "the requested output is received",
       () => screen.bytes.byteLength >= want || offset + screen.bytes.byteLength === before,
     );
     drop();
@@ -126,7 +126,7 @@ test("a client that resumes by offset sees the same as one that never left", asy
   }
   const last = await watch(link, cut, offset, true);
   // Input is echoed at the command's current position: both have to be at the same place.
-  await until("both wait to be typed to", () => steady.bytes.byteLength === before && offset === before);
+  await until("both screens have all output", () => steady.bytes.byteLength === before && offset === before);
   for (const screen of [steady, last]) await screen.type("\r");
   await Promise.all([steady.over, last.over]);
   expect(sha256(Buffer.concat([...pieces, last.bytes]))).toBe(sha256(steady.bytes));
@@ -136,12 +136,12 @@ test("a detached command continues, and an offset already dropped starts at the 
   const id = await agent.open(link, "stty -opost; seq 1 400000; read -r");
   const all = Array.from({ length: 400_000 }, (_, index) => `${index + 1}\n`).join("");
   await until(
-    "it has shown all",
+    "the terminal has printed all output",
     async () => (await listTerminals(link)).find((each) => each.terminal_id === id)?.offset === all.length,
   );
   const screen = await watch(link, id, 100);
   expect(screen.terminal.offset).toBe(all.length - 1024 * 1024);
-  await until("the rest is here", () => screen.bytes.byteLength >= 1024 * 1024);
+  await until("the retained output is received", () => screen.bytes.byteLength >= 1024 * 1024);
   expect(sha256(screen.bytes)).toBe(sha256(Buffer.from(all.slice(screen.terminal.offset))));
   await closeTerminal(link, id, true);
 });
@@ -161,10 +161,10 @@ test("a second client is refused, or takes over", async () => {
 test("closing ends the whole session, including processes that ignore a hang-up", async () => {
   const id = await agent.open(link, "trap '' HUP TERM; (trap '' HUP; sleep 1000) & echo at-$!; wait; sleep 1000");
   const screen = await watch(link, id);
-  await until("it runs", () => /at-\d+/.test(screen.text));
+  await until("the command is running", () => /at-\d+/.test(screen.text));
   const child = /at-(\d+)/.exec(screen.text)?.[1];
   expect(await closeTerminal(link, id, true)).toMatchObject({ exit_code: null, signal: "SIGKILL" });
-  await until("its child has ended", () => !existsSync(`/proc/${child}`) || stateOf(Number(child)) === "Z");
+  await until("the child process has exited", () => !existsSync(`/proc/${child}`) || stateOf(Number(child)) === "Z");
   await expect(closeTerminal(link, id, true)).rejects.toMatchObject({ code: "terminal_not_found" });
 });
 
@@ -172,7 +172,7 @@ test("a hang-up ends a shell that ignores it, while a background process that ig
   const line = "trap '' HUP TERM; (trap '' HUP; exec sleep 1000) & echo at-$!; wait; sleep 1000";
   const id = await agent.open(link, line);
   const screen = await watch(link, id);
-  await until("it runs", () => /at-\d+/.test(screen.text));
+  await until("the command is running", () => /at-\d+/.test(screen.text));
   const child = Number(/at-(\d+)/.exec(screen.text)?.[1]);
   expect(await closeTerminal(link, id, false)).toMatchObject({ exit_code: null, signal: "SIGKILL", reason: "closed" });
   expect(stateOf(child)).toBe("S");
@@ -185,7 +185,7 @@ test("a shell's end is the terminal's, even if another process holds it; all out
   const line = `stty -opost; setsid sleep 1000 & ${alone}; seq 1 100000; echo at-$!; exit 4`;
   const id = await agent.open(link, line);
   // No client reads at first, and then more than the permitted backlog has to arrive.
-  await until("it is behind", async () => ((await listTerminals(link)).at(-1)?.offset ?? 0) > 0);
+  await until("the terminal has output", async () => ((await listTerminals(link)).at(-1)?.offset ?? 0) > 0);
   const screen = await watch(link, id);
   expect(await screen.terminal.ended).toMatchObject({ exit_code: 4, reason: "exited" });
   await screen.over;
@@ -205,11 +205,11 @@ test("a terminal without clients is hung up after its detached life, which resta
   expect((await stateNow())?.end).toBeNull();
   const detachedAt = Date.now();
   first.terminal.detach();
-  const end = await until("it has ended", async () => (await stateNow())?.end);
+  const end = await until("the terminal has ended", async () => (await stateNow())?.end);
   expect(end).toMatchObject({ exit_code: null, signal: "SIGHUP", reason: "detached" });
   expect(end.ended_at_ms - detachedAt).toBeGreaterThanOrEqual(690);
   const never = await agent.open(link, "sleep 1000", { detached_life_ms: 300 });
-  await until("also one that never had a client", async () => {
+  await until("the terminal without a client has ended", async () => {
     const states = await listTerminals(link);
     return states.find(({ terminal_id }) => terminal_id === never)?.end?.reason === "detached";
   });

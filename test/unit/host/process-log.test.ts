@@ -14,11 +14,11 @@ test("a log above its limit is truncated, and its process continues at the new e
   const script = `head -c ${5 * MIB} /dev/zero; until test -e ${go}; do sleep 0.02; done; echo after; exec sleep 600`;
   const process = startProcess("writer", ["sh", "-c", script], log);
   try {
-    await until("it has written much", () => statSync(log).size === 5 * MIB);
+    await until("5 MiB are written", () => statSync(log).size === 5 * MIB);
     expect(boundLog(log)).toBe(true);
     expect(statSync(log).size).toBe(0);
     writeFileSync(go, "");
-    await until("it has written more", () => statSync(log).size > 0);
+    await until("more is written", () => statSync(log).size > 0);
     expect(readFileSync(log, "utf8")).toBe("after\n");
     truncateSync(log, 4 * MIB);
     expect(boundLog(log)).toBe(false);

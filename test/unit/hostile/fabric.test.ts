@@ -110,9 +110,9 @@ test("1,000 messages expire together", async () => {
   const expired = () => rooms.database.queries.all(sql`SELECT seq FROM deliveries WHERE state = 'expired'`).length;
   // Compiled before it is measured.
   await send(200);
-  await until("the first have expired", () => expired() === 200);
+  await until("the first 200 messages have expired", () => expired() === 200);
   await send(1_000);
-  const longest = await longestTurn(() => until("all have expired", () => expired() === 1_200));
+  const longest = await longestTurn(() => until("all messages have expired", () => expired() === 1_200));
   console.log(`longest turn: ${longest.toFixed(1)} ms`);
   expect(longest).toBeLessThan(boundOf(MAX_OF_DUE_MS));
   await rooms[Symbol.asyncDispose]();

@@ -15,10 +15,10 @@ test("the first denial of a kind is recorded soon, also while others are counted
   const { records, denials } = recorder();
   denials.add(to("a.example"));
   denials.add(to("a.example"));
-  await until("the first is recorded", () => records.length === 1, 2000);
+  await until("the first denial is recorded", () => records.length === 1, 2000);
   denials.add(to("a.example"));
   denials.add(to("b.example"));
-  await until("another is recorded", () => records.length === 2, 2000);
+  await until("the second denial is recorded", () => records.length === 2, 2000);
   expect(told(records)).toEqual([
     ["a.example", 2],
     ["b.example", 1],

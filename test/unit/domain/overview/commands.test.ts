@@ -61,11 +61,11 @@ test("a background command is running until its guest reports its end, also for 
   fixture.guest.listed = [stateOf("build", { number: 1 })];
   fixture.restart();
   fixture.ends.watch("sbx_1");
-  await until("it is found again", async () => going(fixture).commands.length === 1);
+  await until("the command is found again", async () => going(fixture).commands.length === 1);
   expect(going(fixture).commands).toEqual([{ ...running, since: started?.at }]);
   const at = Date.now() - 60_000;
   fixture.tell([stateOf("build", { state: "exited", exit_code: 0, started_at_ms: at, finished_at_ms: at + 60_000 })]);
-  await until("its end is recorded", async () => items(fixture).length === 2);
+  await until("the command's end is recorded", async () => items(fixture).length === 2);
   const [, ended] = items(fixture);
   expect(ended).toMatchObject({ kind: "span", title: "make all", ref: started?.ref, exit_code: 0 });
   // Its record was written when it was over.

@@ -126,7 +126,7 @@ test("a port extended just before its end stays, and one not extended ends", asy
   await database.commit((queries) => movePortEnd(queries, row.label, new Date(Date.now() + 900).toISOString()));
   await Bun.sleep(600);
   expect(rowOf()?.label).toBe(row.label);
-  await until("it has expired", () => rowOf() === undefined);
+  await until("the exposure has expired", () => rowOf() === undefined);
   expect(records().at(-1)).toMatchObject({ event: "port.expired" });
 });
 

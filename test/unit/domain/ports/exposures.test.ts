@@ -65,7 +65,7 @@ test("ports of a line of keys end with it, are closed and recorded; those of oth
   await expose(exposures, 8003, "kid_2");
   await expose(exposures, 8004, null);
   end("kid_1");
-  await until("they are gone and cut", () => left().length === 2 && new Set(cut).size === 2);
+  await until("both exposures are closed and disconnected", () => left().length === 2 && new Set(cut).size === 2);
   expect(left()).toEqual([8003, 8004]);
   expect([...new Set(cut)].sort()).toEqual(["label-8001", "label-8002"]);
   const records = listAudit(database.queries, { org_id: "org_1", order: "asc", limit: 10 });
@@ -82,7 +82,7 @@ test("a port taken over by another key ends with that key alone", async () => {
   expect([lines.get("kid_1")?.size, lines.get("kid_2")?.size]).toEqual([0, 1]);
   end("kid_1");
   end("kid_2");
-  await until("it is gone", () => left().length === 0);
+  await until("the exposure is closed", () => left().length === 0);
 });
 
 test("a port number is free once its maker has ended, and open connections are closed anyway", async () => {
@@ -93,7 +93,7 @@ test("a port number is free once its maker has ended, and open connections are c
   await database.commit((queries) => exposures.closeEnded(queries, "sbx_1"));
   expect(listAudit(database.queries, { org_id: "org_1", order: "asc", limit: 10 })).toHaveLength(1);
   end("kid_1");
-  await until("it is closed", () => cut.length > 0);
+  await until("the connection is closed", () => cut.length > 0);
   expect(listAudit(database.queries, { org_id: "org_1", order: "asc", limit: 10 })).toHaveLength(1);
 });
 
@@ -102,7 +102,7 @@ test("a port exposed by a previous daemon ends with its key too", async () => {
   lines.clear();
   newExposures().recover();
   end("kid_1");
-  await until("it is gone", () => left().length === 0);
+  await until("the exposure is closed", () => left().length === 0);
 });
 
 test("an unexposed port and a stopped daemon release the key", async () => {

@@ -35,7 +35,7 @@ test("a command that outlasts the wait is reported as running, with its output s
   expect([fixture.running, fixture.uses, fixture.metered]).toEqual([1, 0, 1]);
   end.resolve();
   fixture.tell([over("mine")]);
-  await until("its end is recorded", async () => fixture.records.length === 1);
+  await until("the execution's end is recorded", async () => fixture.records.length === 1);
   expect(fixture.records[0]).toMatchObject({ event: "exec.finished", details: { exec_id: "mine", exit_code: 3 } });
   expect([fixture.running, fixture.metered]).toEqual([0, 1]);
 });
@@ -65,7 +65,9 @@ test("a disconnected client ends the wait", async () => {
   serve(fixture, new Promise(() => {}));
   const gone = new AbortController();
   const call = fixture.run("sandbox_exec", { argv: ["make"], wait_ms: 600_000 }, { signal: gone.signal });
-  await until("it is followed", async () => fixture.agent.asked.some(({ method }) => method === "exec_follow"));
+  await until("the execution is followed", async () =>
+    fixture.agent.asked.some(({ method }) => method === "exec_follow"),
+  );
   gone.abort();
   expect((await call).body).toMatchObject({ state: "running" });
 });
@@ -102,9 +104,9 @@ test("a sandbox is not in use while the client of a long command is disconnected
   };
   const gone = new AbortController();
   const call = fixture.run("sandbox_exec", { argv: ["make"] }, { signal: gone.signal });
-  await until("it runs", async () => fixture.agent.asked.length > 0 && fixture.uses === 1);
+  await until("the execution is running", async () => fixture.agent.asked.length > 0 && fixture.uses === 1);
   gone.abort();
-  await until("it is not in use", async () => fixture.uses === 0);
+  await until("the guest is not in use", async () => fixture.uses === 0);
   expect(fixture.ends.hasAny("sbx_1")).toBe(true);
   end.resolve();
   expect((await call).body).toMatchObject({ state: "exited", exit_code: 3 });

@@ -82,13 +82,13 @@ async function play({ first, killed, ends, again, comes }: Course) {
     const before = found();
     fixture.guest.listed = guest.execution ? [guest.execution] : [];
     fixture.ends.watch("sbx_1");
-    await until("the daemon has looked at the guest", async () => found() > before);
+    await until("the guest has been polled", async () => found() > before);
   };
   await look();
 
   const isTold = killed === "before its record" || killed === "after its record";
   const calls = [fixture.recorded(CALLS[first], INPUT, isTold ? killed : undefined).catch(() => false)];
-  await until("the command runs", async () => guest.execution !== null);
+  await until("the execution is running", async () => guest.execution !== null);
   if (first === "exec" && isTold) guest.end();
   if (first === "start" || isTold) await calls[0];
   if (killed === "while it runs") fixture.restart();
@@ -106,12 +106,12 @@ async function play({ first, killed, ends, again, comes }: Course) {
   }
   if (again !== "no") {
     const asked = () => fixture.agent.asked.filter(({ method }) => method === "exec_start").length;
-    await until("it is requested again", async () => asked() >= 2);
+    await until("exec_start is requested again", async () => asked() >= 2);
   }
   const over = guest.end();
   await Promise.all(calls);
   fixture.tell([over]);
-  await until("its end is acknowledged to the guest", async () => fixture.settled.includes("x"));
+  await until("the execution's end is acknowledged to the guest", async () => fixture.settled.includes("x"));
   const finished = fixture.records.filter(({ event }) => event === "exec.finished");
   // Each call that waited has its own record; in addition the end is recorded once at most, and not if every end is already recorded.
   const byDaemon = finished.filter(

@@ -100,10 +100,10 @@ test("a name whose command failed to start is free: its next command is recorded
     else sayFollowing(stream, exec_id);
   };
   await fixture.run("execution_start", { ...input, output_to: "/out" });
-  await until("its output is being saved", async () => fixture.saved.length === 1);
+  await until("the output is being saved", async () => fixture.saved.length === 1);
   expect([fixture.running, fixture.uses]).toEqual([1, 0]);
   fixture.tell([ended("again")]);
-  await until("its end is recorded", async () => fixture.records.length === 1);
+  await until("the execution's end is recorded", async () => fixture.records.length === 1);
   expect(fixture.running).toBe(0);
 });
 
@@ -122,7 +122,7 @@ test("an execution is metered once, with its first record, for any number and ki
   // Left running: metered when it starts, and not again at its end.
   await fixture.run("execution_start", { exec_id: "three", argv: ["true"] });
   fixture.tell([ended("three")]);
-  await until("its end is recorded", async () => fixture.records.length === 1);
+  await until("the execution's end is recorded", async () => fixture.records.length === 1);
   expect(fixture.metered).toBe(5);
   // Started by a daemon that was killed before it could record it.
   fixture.restart();
@@ -130,7 +130,7 @@ test("an execution is metered once, with its first record, for any number and ki
   fixture.guest.listed = [ended("lost", { number: 1 }), stateOf("before", { number: 2 })];
   fixture.ends.watch("sbx_1");
   fixture.tell([ended("lost"), ended("before")]);
-  await until("both are recorded", async () => fixture.records.length === 4);
+  await until("both ends are recorded", async () => fixture.records.length === 4);
   expect(fixture.metered).toBe(6);
 });
 
@@ -150,7 +150,7 @@ test("a call for an awaited execution, or for one that has ended and is recorded
   const streams = leaveOpen(fixture);
   const exec = () => fixture.run("sandbox_exec", { exec_id: "same", argv: ["true"] });
   const calls = [exec(), exec()];
-  await until("both follow it", async () => streams.length === 2);
+  await until("both calls follow the execution", async () => streams.length === 2);
   for (const stream of streams) stream.finish({ execution: ended("same") });
   await Promise.all(calls);
   expect(fixture.metered).toBe(1);
@@ -190,12 +190,12 @@ test("an execution found running after a restart and awaited by a retry is meter
   fixture.ends.watch("sbx_1");
   const streams = leaveOpen(fixture);
   const again = fixture.run("sandbox_exec", { exec_id: "again", argv: ["true"] });
-  await until("it is followed", async () => streams.length === 1);
+  await until("the execution is followed", async () => streams.length === 1);
   fixture.ends.begun(fixture.row, stateOf("again"), null);
   streams[0]?.finish({ execution: ended("again") });
   await again;
   fixture.tell([ended("again")]);
-  await until("its end is recorded", async () => fixture.records.length === 1);
+  await until("the execution's end is recorded", async () => fixture.records.length === 1);
   expect(fixture.metered).toBe(1);
 });
 
@@ -208,7 +208,7 @@ test("and so is one whose start is unknown", async () => {
   await fixture.run("execution_start", { exec_id: "again", argv: ["true"] });
   expect([fixture.running, fixture.uses]).toEqual([1, 0]);
   fixture.tell([ended("again")]);
-  await until("its end is recorded", async () => fixture.records.length === 1);
+  await until("the execution's end is recorded", async () => fixture.records.length === 1);
   expect(fixture.records[0]).toMatchObject({ actor_id: "kid_1", details: { argv: ["true"] } });
 });
 
@@ -221,12 +221,12 @@ describe("a command whose call has lost its key", () => {
     fixture.ends.watch("sbx_1");
     const streams = leaveOpen(fixture);
     const call = fixture.walk("sandbox_exec", { exec_id: "mine", argv: ["true"] });
-    await until("it is followed", async () => streams.length === 1);
+    await until("the execution is followed", async () => streams.length === 1);
     fixture.cutKey();
     expect((await call).status).toBe(401);
     streams[0]?.finish({ execution: ended("mine") });
     fixture.tell([ended("mine")]);
-    await until("it is settled", async () => fixture.settled.includes("mine"));
+    await until("the execution is settled", async () => fixture.settled.includes("mine"));
     expect([finished(fixture, "success").length, fixture.metered]).toEqual([1, 1]);
     expect(finished(fixture, "success")[0]).toMatchObject({
       actor_id: "kid_1",
@@ -246,13 +246,15 @@ describe("a command whose call has lost its key", () => {
       fixture.linked = link.promise;
       const call = fixture.walk(name, { exec_id: "mine", argv: ["true"] });
       fixture.ends.watch("sbx_1");
-      await until("its verb has it", async () => fixture.uses === 1);
+      await until("the guest is in use", async () => fixture.uses === 1);
       fixture.cutKey();
       expect((await call).status).toBe(401);
       link.resolve();
-      await until("it is begun", async () => fixture.agent.asked.some(({ method }) => method === "exec_start"));
+      await until("exec_start is requested", async () =>
+        fixture.agent.asked.some(({ method }) => method === "exec_start"),
+      );
       fixture.tell([ended("mine")]);
-      await until("it is settled", async () => fixture.settled.includes("mine"));
+      await until("the execution is settled", async () => fixture.settled.includes("mine"));
       expect([finished(fixture, "success").length, fixture.metered]).toEqual([1, 1]);
     },
   );
@@ -264,13 +266,13 @@ describe("a command whose call has lost its key", () => {
     const link = Promise.withResolvers<void>();
     fixture.linked = link.promise;
     const call = fixture.walk("sandbox_exec", { exec_id: "mine", argv: ["true"], cwd: "/nowhere" });
-    await until("its verb has it", async () => fixture.uses === 1);
+    await until("the guest is in use", async () => fixture.uses === 1);
     fixture.cutKey();
     expect((await call).status).toBe(401);
     link.resolve();
-    await until("it has failed", async () => fixture.uses === 0);
+    await until("the guest is not in use", async () => fixture.uses === 0);
     fixture.tell([ended("mine")]);
-    await until("it is settled", async () => fixture.settled.includes("mine"));
+    await until("the execution is settled", async () => fixture.settled.includes("mine"));
     expect([finished(fixture, "success").length, fixture.metered]).toEqual([0, 0]);
   });
 
@@ -279,16 +281,16 @@ describe("a command whose call has lost its key", () => {
     fixture.ends.watch("sbx_1");
     const streams = leaveOpen(fixture);
     const call = fixture.walk("sandbox_exec", { exec_id: "mine", argv: ["true"] });
-    await until("it is followed", async () => streams.length === 1);
+    await until("the execution is followed", async () => streams.length === 1);
     const record = fixture.holdCommit();
     fixture.cutKey();
     await record.written;
     streams[0]?.finish({ execution: ended("mine") });
-    await until("it has ended", async () => fixture.uses === 0);
+    await until("the guest is not in use", async () => fixture.uses === 0);
     record.goOn();
     expect((await call).status).toBe(401);
     fixture.tell([ended("mine")]);
-    await until("it is settled", async () => fixture.settled.includes("mine"));
+    await until("the execution is settled", async () => fixture.settled.includes("mine"));
     expect([finished(fixture, "success").length, fixture.metered]).toEqual([1, 1]);
   });
 });
@@ -299,7 +301,7 @@ test("the guest determines only the outcome: the record has the caller and the c
   fixture.guest.answer = (stream, { exec_id }) => stream.finish({ execution: stateOf(exec_id), existing: false });
   await fixture.run("execution_start", { exec_id: "mine", argv: ["make", "--token", "x"] });
   fixture.tell([ended("mine"), ended("never-begun")]);
-  await until("both are settled", async () => fixture.settled.length === 2);
+  await until("both executions are settled", async () => fixture.settled.length === 2);
   expect(fixture.records).toHaveLength(1);
   expect(fixture.records[0]).toMatchObject({
     event: "exec.finished",
@@ -319,9 +321,9 @@ test("after a restart, a guest's running commands and concurrent saves stay with
     ended("exec 4711", { number: 601 }),
   ];
   fixture.ends.watch("sbx_1");
-  await until("as many are saved as may be", async () => fixture.saved.length >= MAX_LIVE_EXECUTIONS);
+  await until("MAX_LIVE_EXECUTIONS outputs are being saved", async () => fixture.saved.length >= MAX_LIVE_EXECUTIONS);
   fixture.tell([ended("exec 4711")]);
-  await until("all was looked at", async () => fixture.settled.length === 1);
+  await until("the ended execution is settled", async () => fixture.settled.length === 1);
   expect([fixture.saved.length, fixture.running]).toEqual([MAX_LIVE_EXECUTIONS, MAX_LIVE_EXECUTIONS]);
   expect(fixture.records).toEqual([]);
 });
@@ -334,7 +336,7 @@ test("ends recorded by an earlier daemon are not recorded again, and its starts 
   fixture.guest.listed.push(stateOf("begun", { number: 4 }));
   fixture.ends.watch("sbx_1");
   fixture.tell([ended("over"), ended("lost"), ended("begun")]);
-  await until("all are settled", async () => fixture.settled.length === 3);
+  await until("all executions are settled", async () => fixture.settled.length === 3);
   const finished = () => fixture.records.filter(({ event }) => event === "exec.finished");
   expect(
     finished().map(({ actor_id, details }) => [actor_id, details.exec_id, details.argv, details.told_argv]),
@@ -346,7 +348,7 @@ test("ends recorded by an earlier daemon are not recorded again, and its starts 
   fixture.restart();
   fixture.ends.watch("sbx_1");
   fixture.tell([ended("over"), ended("lost"), ended("begun")]);
-  await until("all are settled again", async () => fixture.settled.length === 6);
+  await until("all executions are settled again", async () => fixture.settled.length === 6);
   expect(finished()).toHaveLength(3);
 });
 

@@ -80,7 +80,7 @@ test("a file is written, described and recorded with its digest, and read whole 
     body: { mode: "0600" },
   });
   expect(await codeOf(put("a/f", "newer", {}, { if_match: etag }))).toBe("precondition_failed");
-  await until("the sandbox is not in use any more", () => used === 0);
+  await until("the sandbox is not in use", () => used === 0);
 });
 
 test("a sandbox is in use while a file of it is read", async () => {
@@ -88,7 +88,7 @@ test("a sandbox is in use while a file of it is read", async () => {
   const { bytes } = await run("get", { path: raw("large") });
   expect(used).toBe(1);
   await bytes?.stream.cancel();
-  await until("the reader has gone", () => used === 0);
+  await until("the sandbox is not in use", () => used === 0);
 });
 
 test("errors have the codes of the drive's calls", async () => {
@@ -196,7 +196,7 @@ test("a watch reports changes with a cursor to continue, and ends with the daemo
   };
   const first = await follow();
   writeFileSync(join(dir, "one"), "");
-  await until("one is seen", () => events.some(({ path }) => path === join(dir, "one")));
+  await until("the event for one is received", () => events.some(({ path }) => path === join(dir, "one")));
   expect(events[0]).toMatchObject({ type: "watching", path: dir });
   first.cancel();
   await first.over;
@@ -204,7 +204,7 @@ test("a watch reports changes with a cursor to continue, and ends with the daemo
   events.length = 0;
   writeFileSync(join(dir, "two"), "");
   const second = await follow(cursor);
-  await until("two is seen", () => events.some(({ path }) => path === join(dir, "two")));
+  await until("the event for two is received", () => events.some(({ path }) => path === join(dir, "two")));
   expect(events.some(({ path }) => path === join(dir, "one"))).toBe(false);
   stop();
   await second.over;

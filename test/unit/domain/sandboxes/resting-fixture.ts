@@ -110,7 +110,7 @@ export async function restingSandbox(change: Partial<SandboxRow>, startLimitMs =
         if (supervisor.row.state !== state) clock?.pass(STEP_MS);
         return supervisor.row.state === state;
       };
-      if (clock) await until(`it is ${state}`, passing, MAX_PASSED_MS);
+      if (clock) await until(`the sandbox is ${state}`, passing, MAX_PASSED_MS);
       else await supervisor.published.until((row) => row.state === state, 5_000);
     },
     [Symbol.dispose]: () => {

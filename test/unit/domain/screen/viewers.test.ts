@@ -59,7 +59,7 @@ test("driving is in the audit log once it has ended, and watching is not", async
     seat.leave();
   }
   const recorded = () => listAudit(guest.database.queries, { org_id: "org_1" as OrgId, order: "asc", limit: 10 });
-  await until("it is recorded", async () => recorded().length > 1);
+  await until("the view is recorded", async () => recorded().length > 1);
   expect(recorded()).toMatchObject([
     { event: "screen.drive_begun" },
     { event: "screen.driven", details: expect.stringContaining('"reason":"left"') },
@@ -125,7 +125,7 @@ test("a ticket is valid while its key is, and viewers of a screen are limited", 
   for (let count = 0; count < MAX_VIEWERS; count++) seats.push(await guest.view());
   await expect(guest.view()).rejects.toMatchObject({ code: "insufficient_capacity" });
   seats[0]?.leave();
-  await until("a place is free", async () => (await guest.view().catch(() => null)) !== null);
+  await until("a slot is free", async () => (await guest.view().catch(() => null)) !== null);
   guest.revoke();
   await expect(guest.view(ticket)).rejects.toMatchObject({ code: "invalid_api_key" });
 });

@@ -37,7 +37,7 @@ async function leftBehind() {
     stdio: ["pipe", "ignore", "ignore"],
   });
   const { pid = 0 } = child;
-  await until("its arguments are there", () => commandLineOf(pid).includes(trial.virtiofs));
+  await until("the process's arguments are set", () => commandLineOf(pid).includes(trial.virtiofs));
   const process = processOf(pid);
   if (!process) throw new Error("it has ended");
   const isThere = () => ({

@@ -70,7 +70,7 @@ test("input arrives in order and whole", async () => {
     seat.session.take(each);
   }
   const whole = Buffer.concat(said);
-  await until("all has arrived", () => seat.typed.byteLength >= whole.byteLength);
+  await until("all input is received", () => seat.typed.byteLength >= whole.byteLength);
   expect(seat.typed.equals(whole)).toBe(true);
 });
 
@@ -78,7 +78,7 @@ test("input above the limit ends the session, and input already written does not
   const seat = sit();
   seat.session.take(new Uint8Array(MAX_TYPED_BYTES));
   seat.open();
-  await until("all has arrived", () => seat.typed.byteLength === MAX_TYPED_BYTES);
+  await until("all input is received", () => seat.typed.byteLength === MAX_TYPED_BYTES);
   await Promise.resolve();
   seat.session.take(new Uint8Array(MAX_TYPED_BYTES));
   expect(seat.closed).toEqual([]);
@@ -99,7 +99,7 @@ test("a flood of resizes is applied in pieces of the event loop, and the last on
       const last = 900 + round;
       for (let n = 0; n < 4_000; n++) session.hear(resize(1 + (n % 899)));
       session.hear(resize(last));
-      await until("the last size is there", () => sizes.at(-1) === last);
+      await until("the last size is applied", () => sizes.at(-1) === last);
     }
   });
   expect(longest).toBeLessThan(boundOf(60));

@@ -170,7 +170,7 @@ test("a watcher that does not read slows neither the command nor the writer, and
   const screen = await attach(service.link, id);
   await screen.type("\r");
   const size = "up\n".length + Array.from({ length: 600_000 }, (_, at) => `${at + 1}\n`).join("").length;
-  await until("the writer has seen all", () => screen.bytes.byteLength === size, 20_000);
+  await until("the writer has received all output", () => screen.bytes.byteLength === size, 20_000);
   const quick = await service.watch(id, size - 7);
   await quick.until(() => quick.text === "600000\n");
   await screen.type("\r");
@@ -193,7 +193,7 @@ test("a watcher that resumes with after sees the missing bytes, and the number o
   const id = await service.open("stty -opost; seq 1 400000; read -r");
   const all = Array.from({ length: 400_000 }, (_, at) => `${at + 1}\n`).join("");
   await until(
-    "it has shown all",
+    "the terminal has printed all output",
     async () => (await listTerminals(service.link)).find((each) => each.terminal_id === id)?.offset === all.length,
   );
   const late = await service.watch(id, 100);
@@ -223,9 +223,9 @@ test("a lost connection does not affect a watcher: it resumes at its offset", as
     await watcher.until(() => watcher.bytes.byteLength > before);
     service.drop();
     await watcher.until(() => watcher.text.includes(`done-${round}\n`));
-    await until("it is watched again", () => service.begun === round + 1);
+    await until("the watch is resumed", () => service.begun === round + 1);
   }
-  await until("the writer, which never left, has seen all", () => screen.text.includes("done-10\n"));
+  await until("the writer has received all output", () => screen.text.includes("done-10\n"));
   expect(watcher.bytes.equals(screen.bytes)).toBe(true);
   expect(watcher.typesOf().filter((type) => type === "lost")).toEqual([]);
   await closeTerminal(service.link, id, true);

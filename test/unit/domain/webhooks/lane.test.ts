@@ -150,7 +150,7 @@ async function oneAside(attempts: number): Promise<DeliveryRow> {
   answer = (n) => (n === 0 ? FAILED : OK);
   open();
   await happen(0, 1);
-  await until("it is set aside", () => waiting() === 1);
+  await until("the delivery is queued for a retry", () => waiting() === 1);
   connection.execute(`UPDATE webhook_deliveries SET attempts = ${attempts}`);
   return listDeliveries(connection.queries, ID, null, 1)[0] as DeliveryRow;
 }
@@ -163,7 +163,7 @@ test("events are delivered in order, each once, and the position is written in b
   let writes = 0;
   database.beforeCommit(() => void writes++);
   await happen(0, 300);
-  await until("all are taken", () => taken.length === 300);
+  await until("all events are delivered", () => taken.length === 300);
   expect(taken).toEqual(numbers(0, 300));
   await lane?.close();
   expect(progress()).toMatchObject({ seq: 300, sent_count: 300, failing_since: null });
@@ -173,10 +173,10 @@ test("events are delivered in order, each once, and the position is written in b
 test("no more events are sent once its maker has ended: it is disabled, and keeps its position", async () => {
   open();
   await happen(0, 2);
-  await until("both are taken", () => taken.length === 2);
+  await until("both events are delivered", () => taken.length === 2);
   isMakerGood = false;
   await happen(2, 1);
-  await until("it is disabled", () => row().disabled_reason === "maker_ended");
+  await until("the webhook is disabled", () => row().disabled_reason === "maker_ended");
   await lane?.close();
   expect([taken, progress().seq]).toEqual([["0", "1"], 2]);
 });
@@ -186,7 +186,7 @@ test("its organization's rate limit holds, and the events still arrive in order"
   const began = performance.now();
   open();
   await happen(0, 25);
-  await until("all are taken", () => taken.length === 25);
+  await until("all events are delivered", () => taken.length === 25);
   expect(performance.now() - began).toBeGreaterThanOrEqual(190);
   expect(taken).toEqual(numbers(0, 25));
 });
@@ -195,12 +195,12 @@ test("a failed event is set aside in one commit with the position, and later one
   answer = (n) => (n === 1 ? FAILED : OK);
   open();
   await happen(0, 4);
-  await until("the others are taken", () => taken.length === 3);
+  await until("the other events are delivered", () => taken.length === 3);
   expect(taken).toEqual(["0", "2", "3"]);
   expect(listDeliveries(connection.queries, ID, null, 9)).toMatchObject([{ seq: 2, attempts: 1, state: "waiting" }]);
   answer = () => OK;
   passTime();
-  await until("it is taken", () => taken.length === 4);
+  await until("the event is delivered", () => taken.length === 4);
 });
 
 test("events set aside are limited: above that the position waits in the chain, and none is lost", {
@@ -209,18 +209,18 @@ test("events set aside are limited: above that the position waits in the chain, 
   answer = () => FAILED;
   open();
   await happen(0, MAX_WAITING + 100);
-  await until("no more are set aside", () => waiting() === MAX_WAITING, 30_000);
+  await until("the retry queue is full", () => waiting() === MAX_WAITING, 30_000);
   expect(lane?.progress.seq).toBe(MAX_WAITING);
   answer = () => OK;
   await until(
-    "all are taken",
+    "all events are delivered",
     () => {
       passTime();
       return new Set(taken).size === MAX_WAITING + 100;
     },
     30_000,
   );
-  await until("none waits", () => waiting() === 0);
+  await until("the retry queue is empty", () => waiting() === 0);
   // A limited number of finished events is retained.
   expect(listDeliveries(connection.queries, ID, null, 2 * MAX_WAITING).length).toBeLessThanOrEqual(MAX_OVER);
 });
@@ -229,10 +229,10 @@ describe("an event that is never accepted", () => {
   test("by a receiver that accepts others is dropped after its last attempt, and counted", async () => {
     await oneAside(MAX_TRIES - 2);
     passTime();
-    await until("it is tried", () => aside().attempts === MAX_TRIES - 1);
+    await until("the delivery is attempted", () => aside().attempts === MAX_TRIES - 1);
     expect([aside().state, lane?.progress.failed_count]).toEqual(["waiting", 0]);
     passTime();
-    await until("it is dropped", () => aside().state === "failed");
+    await until("the delivery has failed", () => aside().state === "failed");
     expect(aside()).toMatchObject({ attempts: MAX_TRIES, next_at: null });
     expect(progress().failed_count).toBe(1);
     expect(lane?.progress.failed_count).toBe(1);
@@ -261,11 +261,11 @@ describe("an event requested again during an attempt", () => {
     let tries = 0;
     answer = () => (++tries === 1 ? given : FAILED);
     passTime();
-    await until("it is tried", () => begun === 2);
+    await until("the delivery is attempted", () => begun === 2);
     const next_at = new Date().toISOString();
     await database.commit((queries) => putDelivery(queries, { ...before, attempts: 0, next_at }));
     resolve();
-    await until("it is retried", () => tries === 2 && aside().attempts > 0);
+    await until("the delivery is retried", () => tries === 2 && aside().attempts > 0);
     expect(aside()).toMatchObject({ state: "waiting", attempts: 1 });
   });
 
@@ -276,7 +276,7 @@ describe("an event requested again during an attempt", () => {
     answer = () => (++tries === 1 ? FAILED : OK);
     open();
     await happen(0, 1);
-    await until("it is tried", () => begun === 1);
+    await until("the delivery is attempted", () => begun === 1);
     const { audit_id, seq, event: type, at: event_at } = chains().at(ORG as OrgId, 1) as AuditRecord;
     const row = { webhook_id: ID, delivery_id: audit_id, seq, type, event_at, state: "waiting", attempts: 0 } as const;
     const next_at = new Date().toISOString();
@@ -284,8 +284,8 @@ describe("an event requested again during an attempt", () => {
       putDelivery(queries, { ...row, last_attempt_at: null, next_at, status: null, error: null }),
     );
     resolve();
-    await until("it is taken", () => taken.length === 1);
-    await until("it is reported", () => aside().state === "delivered");
+    await until("the event is delivered", () => taken.length === 1);
+    await until("the delivery is recorded", () => aside().state === "delivered");
     expect(aside().attempts).toBe(1);
   });
 });
@@ -312,7 +312,7 @@ describe("random failures and crashes", () => {
       }
     }
     answer = () => OK;
-    await until("all are taken", () => {
+    await until("all events are delivered", () => {
       passTime();
       return new Set(taken).size === happened;
     });

@@ -66,7 +66,7 @@ test("a session that could not be ranked is ranked as soon as possible, and its 
   const { parts } = waitingParts(processOf(process.pid), "none");
   await bringForward(parts);
   expect(parts.limits).toEqual(limitsOf(GUEST, "waiting"));
-  await until("it is ranked", () => Bun.deepEquals(parts.limits, limitsOf(GUEST, "serving")));
+  await until("the serving limits are set", () => Bun.deepEquals(parts.limits, limitsOf(GUEST, "serving")));
   expect(tried).toEqual(Array(3).fill([process.pid, "serving"]));
 });
 

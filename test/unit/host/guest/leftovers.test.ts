@@ -63,7 +63,7 @@ async function started(...argv: string[]): Promise<number> {
 async function startedBy(uid: number | null, ...argv: string[]): Promise<number> {
   const pid = begun(uid, ...argv);
   // A process is there a moment before its arguments are.
-  await until("it has its arguments", () => commandLineOf(pid).includes(argv.at(-1) ?? ""));
+  await until("the process's arguments are set", () => commandLineOf(pid).includes(argv.at(-1) ?? ""));
   return pid;
 }
 

@@ -84,10 +84,10 @@ test("very many layers are merged together, and unused ones are removed", async 
   const top = layAll(70);
   const { shortener, qemu, said, end } = guestWith(top);
   shortener.begin();
-  await until("it streams", () => qemu.streams);
+  await until("the block job is running", () => qemu.streams);
   layDisk(top, "base/disk.qcow2");
   end("BLOCK_JOB_COMPLETED");
-  await until("they are removed", () => readdirSync(directory).length === 1);
+  await until("the merged layers are removed", () => readdirSync(directory).length === 1);
   await shortener.end();
   expect([readdirSync(directory), said]).toEqual([[top], ["block-stream"]]);
 });
@@ -105,7 +105,7 @@ test("layers merged but not removed by a previous daemon are removed", async () 
   layDisk(top, "base/disk.qcow2");
   const { shortener, said } = guestWith(top);
   shortener.begin();
-  await until("they are removed", () => readdirSync(directory).length === 1);
+  await until("the merged layers are removed", () => readdirSync(directory).length === 1);
   await shortener.end();
   expect(said).toEqual([]);
 });

@@ -23,7 +23,7 @@ vi.mock("../../../../daemon/host/guest/start.ts", () => ({
     signals.push(awaited);
     launched.push(name);
     if (slow.includes(name)) {
-      await until("it is ended", () => killed.has(plan.paths.directory));
+      await until("the guest is killed", () => killed.has(plan.paths.directory));
       ended.push(name);
       throw new Error("QEMU has ended");
     }
@@ -110,7 +110,7 @@ afterEach(async () => {
 /** Resolves once this number of machines wait and no more is launched. */
 async function filled(count: number): Promise<void> {
   pool.refill();
-  await until("they wait", () => pool.figures().ready === count);
+  await until("the guests are ready", () => pool.figures().ready === count);
   await Bun.sleep(20);
   expect(pool.figures().ready).toBe(count);
 }
@@ -137,7 +137,7 @@ test("pending ones count: two that would fit alone are not launched together", a
   slow = ["docker"];
   freeMib = 1100;
   pool.refill();
-  await until("two are launched", () => launched.length === 2);
+  await until("two guests are launched", () => launched.length === 2);
   await Bun.sleep(50);
   expect(launched.sort()).toEqual(["default", "docker"]);
   expect(await pool.makeRoom(1)).toBe(true);
@@ -159,7 +159,7 @@ test("they release memory to a caller, the least likely first, and those of the 
 
 test("a pending one is not awaited, and two callers in need of memory wait for the same", async () => {
   slow = ["browser"];
-  await until("it is on its way", () => {
+  await until("the launch has started", () => {
     pool.refill();
     return launched.includes("browser");
   });
@@ -178,7 +178,7 @@ test("more of them wait after concurrent demand, while there is memory and as lo
   expect(pool.figures()).toEqual({ size: 5, ready: 5 });
   burst = 2;
   pool.refill();
-  await until("one more has ended than there are to be", () => ended.length === 1);
+  await until("the surplus guest has ended", () => ended.length === 1);
   expect(ended).toEqual(["default"]);
   expect(pool.figures()).toEqual({ size: 4, ready: 4 });
   // The machines that are always retained do not give up their memory.
@@ -196,7 +196,7 @@ test("each has the memory its sandbox is likely to need, and is not used for a s
   await filled(1);
   memory_mib = 512;
   pool.refill();
-  await until("one with less has taken its place", () => given.length === 3 && pool.figures().ready === 1);
+  await until("a smaller guest is ready", () => given.length === 3 && pool.figures().ready === 1);
   expect([given, ended]).toEqual([[1024, 1024, 512], ["default"]]);
   // One with less will do: it can be given the rest.
   memory_mib = 1024;
@@ -224,7 +224,7 @@ test("a launch is not urgent until its machine is taken, or is late", async () =
   expect(pool.take(IMAGES.default, 256)).not.toBeNull();
   const timers = vi.spyOn(globalThis, "setTimeout");
   pool.refill();
-  await until("another is on its way", () => signals.length === 2);
+  await until("another launch has started", () => signals.length === 2);
   const [late] = timers.mock.calls.find(([, ms]) => ms === 3_000) ?? [];
   timers.mockRestore();
   expect(signals[1]?.aborted).toBe(false);

@@ -121,7 +121,7 @@ async function start(part: Part): Promise<ProcessRecord> {
     stdio: ["pipe", "ignore", "ignore"],
   });
   children.push(child);
-  await until("it has its arguments", () => commandLineOf(child.pid ?? 0).includes(argv.at(-1) ?? ""));
+  await until("the process's arguments are set", () => commandLineOf(child.pid ?? 0).includes(argv.at(-1) ?? ""));
   return processOf(child.pid ?? 0) as ProcessRecord;
 }
 

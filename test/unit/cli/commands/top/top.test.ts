@@ -283,7 +283,7 @@ describe("on a terminal", () => {
     terminal.resize(24, 80);
     await terminal.shows("DISK▾", resized);
     const asked = service.seen.length;
-    await until("it sends the next request", () => service.seen.length > asked + 1);
+    await until("another request is sent", () => service.seen.length > asked + 1);
     terminal.type("q");
     expect(await terminal.ended).toEqual({ exit_code: 0, signal: 0 });
     expect(terminal.text.endsWith(`\x1b[?25h${OFF}`)).toBe(true);

@@ -95,7 +95,7 @@ describe("the file", () => {
     const database = makeDatabase(connection, () => false, log);
     const one = heads(1e6, database);
     const recorded = database.commit((queries) => appendAudit(queries, entry(1)));
-    await until("it is read", () => chainHead(connection.queries, chainKey(ORG))?.seq === 1);
+    await until("the record is committed", () => chainHead(connection.queries, chainKey(ORG))?.seq === 1);
     const settled = one.settle();
     await Bun.sleep(50);
     expect(filesOf(file)).toEqual([]);

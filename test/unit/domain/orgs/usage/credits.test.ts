@@ -105,7 +105,7 @@ test("credits decrease over time; a warning precedes the refusal, and a grant en
   account.pass(20);
   expect(account.admits()).toBe("quota_exceeded");
   await account.opens("sbx_1");
-  await until("it is recorded", async () => account.exhaustions.length === 1);
+  await until("the exhaustion is recorded", async () => account.exhaustions.length === 1);
   expect(account.credits.standing(account.database.queries, ORG).warnings).toEqual([
     expect.stringMatching(/ 20\d\d-\d\d-\d\dT/),
   ]);
@@ -124,7 +124,7 @@ test("credits run out without a call: recorded once, and after the grace period 
   // Waits until the consequences are written.
   for (let turn = 0; turn < 2; turn++) await account.database.commit(() => {});
   account.pass(60);
-  await until("they are ended", async () => account.ended.length > 0);
+  await until("the sandboxes are ended", async () => account.ended.length > 0);
   expect(account.exhaustions).toHaveLength(1);
   expect(JSON.parse(String(account.exhaustions[0]?.details))).toMatchObject({ granted: 2, sandboxes: 2 });
 });
@@ -134,14 +134,14 @@ test("a restart does not prolong the grace period, and ends nothing before it", 
   await account.opens("sbx_1");
   account.pass(10);
   await account.opens("sbx_1");
-  await until("it is recorded", async () => account.exhaustions.length === 1);
+  await until("the exhaustion is recorded", async () => account.exhaustions.length === 1);
   account.credits.stop();
   account.kill();
   account.start();
   account.makeCredits();
   account.credits.start([ORG]);
   await account.opens("sbx_1");
-  await until("they are ended", async () => {
+  await until("the sandboxes are ended", async () => {
     account.pass(0.1);
     return account.ended.length > 0;
   });

@@ -71,11 +71,11 @@ describe("when the service starts", () => {
     const ready = start(host, begun).then(() => {
       isReady = true;
     });
-    await until("two are restored", () => restored.length === 2);
+    await until("two sandboxes are being restored", () => restored.length === 2);
     await Bun.sleep(20);
     expect([restored, begun.awaited, isReady]).toEqual([["a", "b"], 3, false]);
     gates.get("a")?.resolve();
-    await until("the third has its turn", () => restored.length === 3);
+    await until("the third sandbox is being restored", () => restored.length === 3);
     for (const { resolve } of gates.values()) resolve();
     await ready;
     expect([begun.awaited, host.told()]).toEqual([0, ["a", "b", "c"].map((name) => `${name} running resumed`)]);

@@ -13,7 +13,7 @@ test.each([
   using clock = new MovedClock();
   using made = await restingSandbox({ on_idle, idle_timeout_seconds }, undefined, clock);
   await made.reached(state);
-  await until("it is recorded", () => made.events.length > 0);
+  await until("the transition is recorded", () => made.events.length > 0);
   clock.pass(IDLE_MS * 3);
   await made.supervisor.change({});
   expect(made.supervisor.row).toMatchObject({ state, status_reason: "idle" });
@@ -24,7 +24,7 @@ test("destroy: it ends", async () => {
   using clock = new MovedClock();
   using made = await restingSandbox({ on_idle: "destroy", idle_timeout_seconds }, undefined, clock);
   clock.pass(IDLE_MS);
-  await until("it has ended", () => made.given.ended === 1);
+  await until("the guest is ended", () => made.given.ended === 1);
   expect(made.events).toEqual([]);
 });
 
@@ -128,7 +128,7 @@ test("a sandbox that cannot be saved keeps running with a reason, and is retried
     },
   });
   await until(
-    "it was tried five times",
+    "five attempts were made",
     () => {
       clock.pass(IDLE_MS / 4);
       return tries.length === 5;

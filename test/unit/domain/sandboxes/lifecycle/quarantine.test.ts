@@ -75,7 +75,7 @@ test("an aborted waiter leaves immediately, and is not adopted", async () => {
   crashed("a", "b", "c");
   const ended = Promise.withResolvers<void>();
   const first = takeOver("org", "a", () => ended.promise);
-  await until("the first is met", () => begun.length === 1);
+  await until("the first adoption has started", () => begun.length === 1);
   const impatient = new AbortController();
   const given = takeOver("org", "b", silent, impatient.signal);
   const last = takeOver("org", "c", async () => "last");
@@ -93,7 +93,7 @@ test("a sandbox that waits behind a silent one is destroyed immediately", async 
   adoptions.stop();
   adoptions = new Quarantine({ database, log: makeLog("error", () => {}) }, false, { ...TIMES, turn: 60_000 });
   void takeOver("org", "a", silent);
-  await until("the first is met", () => begun.length === 1);
+  await until("the first adoption has started", () => begun.length === 1);
   using sandbox = await makeSandbox("running", { adopt: (_row, signal) => takeOver("org", "b", silent, signal) });
   const adopting = sandbox.supervisor.adopt();
   await sandbox.supervisor.destroy("user_requested");
@@ -111,7 +111,7 @@ test("a crash is attributed to the guest with the turn, and without one to guest
   adoptions.stop();
   adoptions = new Quarantine({ database, log: makeLog("error", () => {}) }, false, TIMES);
   void takeOver("org", "a", silent);
-  await until("its turn has ended", () => noted("a") === 2);
+  await until("the second crash is recorded", () => noted("a") === 2);
   expect(crash()).toMatchObject({ a: 2 });
 });
 
@@ -119,10 +119,10 @@ test("a guest adopted after a long silence is no longer suspected", async () => 
   crashed("a");
   const answers = Promise.withResolvers<void>();
   const taken = takeOver("org", "a", () => answers.promise);
-  await until("its turn has ended", () => noted("a") === 2);
+  await until("the second crash is recorded", () => noted("a") === 2);
   answers.resolve();
   await taken;
-  await until("nothing is noted of it", () => noted("a") === null);
+  await until("the crash record is removed", () => noted("a") === null);
 });
 
 function noted(sandbox: string): number | null {

@@ -49,7 +49,7 @@ describe("a start", () => {
     };
     using sandbox = await makeSandbox("creating", { start }, log);
     const started = sandbox.supervisor.start();
-    await until("it is committed", () => sandbox.committed?.state === "running" || undefined);
+    await until("the running state is committed", () => sandbox.committed?.state === "running" || undefined);
     expect(sandbox.supervisor.row.state).toBe("starting");
     const link = sandbox.supervisor.link(1000);
     flush.resolve();

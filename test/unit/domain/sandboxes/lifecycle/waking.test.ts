@@ -111,7 +111,7 @@ describe("a message", () => {
     expect(made.waking.message(made.id)).toBeUndefined();
     expect(made.supervisor.row.state).toBe("hibernated");
     await made.reached("running");
-    await until("it is recorded", () => made.events.length > 0);
+    await until("the resume is recorded", () => made.events.length > 0);
     expect(made.events).toEqual(["sandbox.resume message success"]);
   });
 
@@ -168,7 +168,7 @@ describe("a message", () => {
     // Another message starts no second series of retries.
     made.waking.message(made.id);
     await made.reached("running");
-    await until("it is recorded", () => made.events.length === 4);
+    await until("the resume is recorded", () => made.events.length === 4);
     expect(made.events).toEqual([
       ...Array(3).fill("sandbox.resume message error insufficient_capacity"),
       "sandbox.resume message success",
@@ -181,7 +181,7 @@ describe("a message", () => {
     await made.supervisor.hibernate();
     made.given.refusal = new ServiceError("insufficient_capacity");
     made.waking.message(made.id);
-    await until("it was tried", () => made.events.length === 1);
+    await until("the attempt is recorded", () => made.events.length === 1);
     made.given.refusal = null;
     await made.supervisor.resume();
     await made.supervisor.hibernate();
