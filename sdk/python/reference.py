@@ -22,9 +22,16 @@ def docstring(node: ast.stmt | None) -> str | None:
 
 
 def bare(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.stmt:
-    """The function with its docstring as its only statement."""
+    """The function as its callers see it, with its docstring as its only statement."""
     node.body = node.body[:1] if docstring(node.body[0]) else [ast.Expr(ast.Constant(...))]
-    return node
+    forms = {each.id for each in node.decorator_list if isinstance(each, ast.Name)} & {"blocking", "iterating"}
+    if not forms:
+        return node
+    node.decorator_list = [each for each in node.decorator_list if not isinstance(each, ast.Name) or each.id not in forms]
+    if "iterating" in forms and isinstance(node.returns, ast.Subscript) and isinstance(node.returns.slice, ast.Tuple):
+        item = ast.unparse(node.returns.slice.elts[0])
+        node.returns = ast.parse(f"Generator[{item}, None, None]", mode="eval").body
+    return ast.copy_location(ast.FunctionDef(**dict(ast.iter_fields(node))), node)
 
 
 def members(body: list[ast.stmt]) -> list[ast.stmt]:

@@ -14,7 +14,7 @@ from functools import cache
 import roomd
 from roomd.compat import e2b
 
-KINDS = (staticmethod, classmethod, property, roomd.threads.called, roomd.threads.iterated, e2b.variant.either)
+KINDS = (staticmethod, classmethod, property, e2b.variant.either)
 
 
 @cache

@@ -22,6 +22,7 @@ from roomd import (
     TimeoutError,
 )
 from roomd.agent import Outgoing
+from roomd.coroutines import run
 from roomd.drive import Drive
 from roomd.room import Room
 from roomd.service import Rooms
@@ -112,7 +113,7 @@ class BodyTest(ScriptedService):
                 return told
 
             self.replies = [ok({"path": "x"})]
-            with mock.patch("roomd.transport.os.fstat", grows):
+            with mock.patch("roomd.http1.os.fstat", grows):
                 self.client.upload("file_put", file, room_id="a", path="x")
             self.assertEqual(self.asked[0][2], b"12345")
 
@@ -163,9 +164,9 @@ class EndingTest(ScriptedService):
 
     def test_not_found_after_a_refused_connection_is_raised(self) -> None:
         self.replies = [GONE]
-        connect = [ConnectionRefusedError("refused"), self.client._transport._new_way(10)]
+        connect = [ConnectionRefusedError("refused"), run(self.client._transport._new_wire(10))]
         with (
-            mock.patch.object(self.client._transport, "_new_way", side_effect=connect),
+            mock.patch.object(self.client._transport, "_new_wire", side_effect=connect),
             self.assertRaises(NotFoundError),
         ):
             self.client.call("room_destroy", None, room_id="a")

@@ -147,8 +147,7 @@ class E2bTest(ScriptedService):
 
             self.replies = [ok({"room_id": "a"}), ok(RECORD), ok({})]
             async with await e2b.AsyncSandbox.create(timeout=60, **self.to) as made:
-                self.replies = [ok({}), ended(None), ok({"stdin_bytes": 0}), ok({}),
-                                lines(out(1, "eA=="), exits()), ended()]
+                self.replies = [ok({}), ended(None), lines(out(1, "eA=="), exits()), ended()]
                 done = await made.commands.run("true", on_stdout=hear)
                 self.replies = [problem(404, "path_not_found", False)]
                 exists = await made.files.exists("/none")

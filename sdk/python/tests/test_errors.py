@@ -1,5 +1,6 @@
 """Errors of calls: problems of the service with all their data, and failed connections."""
 
+import asyncio
 import builtins
 import copy
 import os
@@ -12,6 +13,7 @@ from typing import Any
 from unittest import mock
 
 from roomd import (
+    AsyncRoomd,
     AuthenticationError,
     Cancel,
     Cancelled,
@@ -123,3 +125,18 @@ class TlsTest(unittest.TestCase):
             self.assertEqual(len(roomd.client._transport._idle), 1)
         with mock.patch.dict(os.environ, {"ROOMD_CA_CERT": TLS_CERT}), Roomd(url=TLS_URL) as roomd:
             self.assertIn("status", roomd.client.call("health"))
+
+    def test_of_asyncio_is_trusted_only_if_it_is_given(self) -> None:
+        async def run() -> None:
+            async with AsyncRoomd(url=TLS_URL) as roomd:
+                with self.assertRaises(ConnectionError) as failed:
+                    await roomd.client.call("health", {"timeout_ms": 300})
+                self.assertEqual(failed.exception.fault, "untrusted")
+            with open(TLS_CERT, encoding="utf-8") as file:
+                ca = file.read()
+            async with AsyncRoomd(url=TLS_URL, ca=ca) as roomd:
+                for _ in range(3):
+                    self.assertIn("status", await roomd.client.call("health"))
+                self.assertEqual(len(roomd._client._transport._idle), 1)
+
+        asyncio.run(run())

@@ -8,7 +8,7 @@ from typing import Any
 from unittest import mock
 
 from roomd import AsyncSandbox, Cancel, Cancelled, CommandResult, ProblemError, Sandbox, TimeoutError
-from roomd.threads import Threads
+from roomd.client import AsyncioClient
 
 from .scripted import Reply, ScriptedService, lines, ok, problem
 
@@ -89,7 +89,7 @@ class ExecTest(ScriptedService):
     def test_only_a_given_timeout_is_reported_as_that_of_the_command(self) -> None:
         said = TimeoutError("The service has not answered in time.")
         for timeout_ms, text in ((None, str(said)), (60_000, "The command c has not ended in time and continues.")):
-            with mock.patch.object(self.client, "events", side_effect=said), self.assertRaises(TimeoutError) as late:
+            with mock.patch.object(self.client._transport, "send", side_effect=said), self.assertRaises(TimeoutError) as late:
                 self.sandbox.execution("c").wait(timeout_ms=timeout_ms)
             self.assertEqual(str(late.exception), text)
 
@@ -103,18 +103,18 @@ class ExecTest(ScriptedService):
             raise KeyError(text)
 
         left: list[Any] = []
-        real = self.client._transport._new_way
+        real = self.client._transport._new_wire
 
-        def new_way(seconds: float) -> Any:
-            left.append(real(seconds))
+        async def new_wire(seconds: float) -> Any:
+            left.append(await real(seconds))
             return left[-1]
 
-        with mock.patch.object(self.client._transport, "_new_way", new_way):
+        with mock.patch.object(self.client._transport, "_new_wire", new_wire):
             try:
                 self.exec(silent(said(1, "x")), on_stdout=hear)
             except KeyError:
                 # Closed while the exception still references the frames of the stream.
-                self.assertEqual([each.sock for each in left], [None])
+                self.assertEqual([each._socket.fileno() for each in left], [-1])
             else:
                 self.fail("the exception was not raised")
 
@@ -137,8 +137,8 @@ class ExecTest(ScriptedService):
             raise KeyError(text)
 
         async def run() -> None:
-            threads = Threads()
-            sandbox = AsyncSandbox(threads, self.sandbox)
+            client = AsyncioClient(self.client.url)
+            sandbox = AsyncSandbox(Sandbox(client, "a", "b"))
             try:
                 for reply in (silent(said(1, "x")), lines(said(1, "x"), ended(2))):
                     self.replies = [ok({}), reply]
@@ -146,6 +146,6 @@ class ExecTest(ScriptedService):
                         async with asyncio.timeout(5):
                             await sandbox.exec("true", on_stdout=hear)
             finally:
-                threads.close()
+                client.close()
 
         asyncio.run(run())

@@ -4,12 +4,13 @@ import os
 import shutil
 import tempfile
 import unittest
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
 from roomd import NotFoundError, RoomdError
 from roomd.client import Download
+from roomd.coroutines import blocking, iterating
 from roomd.files import Files
 
 
@@ -24,7 +25,7 @@ class Machine:
     def at(self, path: str) -> Path:
         return self.directory / path[1:]
 
-    def upload(self, name: str, body: Any, options: Any = None, /, **input: Any) -> Any:
+    async def _upload(self, name: str, body: Any, options: Any = None, /, **input: Any) -> Any:
         self.asked.append((name, input))
         place = self.at(input["path"])
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -33,20 +34,22 @@ class Machine:
             place.chmod(int(input["mode"], 8))
         return {"path": input["path"]}
 
-    def read(self, name: str, options: Any = None, /, **input: Any) -> bytes:
+    @blocking
+    async def read(self, name: str, options: Any = None, /, **input: Any) -> bytes:
         self.asked.append((name, {**input, **(options or {}).get("headers", {})}))
         return self.at(input["path"]).read_bytes()
 
-    def download(self, name: str, options: Any = None, /, **input: Any) -> Any:
+    @blocking
+    async def download(self, name: str, options: Any = None, /, **input: Any) -> Any:
         data = self.read(name, options, **input)
 
         class Held(Download):
-            def __iter__(self) -> Iterator[bytes]:
+            async def _parts(self) -> AsyncGenerator[bytes, None]:
                 yield data
 
         return Held(None)
 
-    def call(self, name: str, options: Any = None, /, **input: Any) -> Any:
+    async def _call(self, name: str, options: Any = None, /, **input: Any) -> Any:
         self.asked.append((name, input))
         if name == "sandbox_file_mkdir":
             self.at(input["path"]).mkdir(parents=True, exist_ok=True)
@@ -56,9 +59,11 @@ class Machine:
             self.at(input["path"]).unlink()
         return {}
 
-    def items(self, name: str, options: Any = None, /, **input: Any) -> Iterator[Any]:
+    @iterating
+    async def items(self, name: str, options: Any = None, /, **input: Any) -> AsyncGenerator[Any, None]:
         if self.listed is not None:
-            yield from self.listed
+            for entry in self.listed:
+                yield entry
             return
         for place in sorted(self.at(input["path"]).rglob("*")):
             entry = {"path": f"/{place.relative_to(self.directory)}", "mode": f"{place.lstat().st_mode & 0o777:04o}"}

@@ -17,6 +17,7 @@ from roomd import (
     UnavailableError,
     continuing,
 )
+from roomd.coroutines import run
 
 from .scripted import BROKEN, ROOM, ScriptedService, lines, ok, out, problem
 
@@ -163,8 +164,8 @@ class PolicyTest(ScriptedService):
         self.client.call("room_get", room_id="a")
         refused = ConnectionRefusedError("refused")
         with (
-            mock.patch.object(self.client._transport, "_idle_way", return_value=None),
-            mock.patch.object(self.client._transport, "_new_way", side_effect=refused) as connect,
+            mock.patch.object(self.client._transport, "_idle_wire", return_value=None),
+            mock.patch.object(self.client._transport, "_new_wire", side_effect=refused) as connect,
             mock.patch("random.uniform", return_value=0.3),
         ):
             self.raised(ConnectionError)
@@ -172,15 +173,15 @@ class PolicyTest(ScriptedService):
 
     def test_a_service_that_starts_within_a_second_is_reached(self) -> None:
         self.replies = [ok(ROOM)]
-        connect = [ConnectionRefusedError("refused"), self.client._transport._new_way(10)]
-        with mock.patch.object(self.client._transport, "_new_way", side_effect=connect):
+        connect = [ConnectionRefusedError("refused"), run(self.client._transport._new_wire(10))]
+        with mock.patch.object(self.client._transport, "_new_wire", side_effect=connect):
             self.assertEqual(self.client.call("room_get", room_id="a"), ROOM)
 
     def test_an_interruption_is_reported_rather_than_the_refused_connection_after_it(self) -> None:
         self.replies = [BROKEN]
-        connect = [self.client._transport._new_way(10), *[ConnectionRefusedError("refused")] * 5]
+        connect = [run(self.client._transport._new_wire(10)), *[ConnectionRefusedError("refused")] * 5]
         with (
-            mock.patch.object(self.client._transport, "_new_way", side_effect=connect),
+            mock.patch.object(self.client._transport, "_new_wire", side_effect=connect),
             mock.patch("random.uniform", return_value=0.0),
         ):
             self.assertEqual(self.raised(ConnectionError).fault, "broken")
@@ -241,11 +242,11 @@ class PolicyTest(ScriptedService):
         self.times: list[float | None] = []
         real = self.client._transport.send
 
-        def send(sent: Any, read: Any, options: Any) -> Any:
+        async def send(sent: Any, read: Any, options: Any) -> Any:
             self.times.append(options.get("wait_ms"))
             if len(self.times) in late:
                 raise TimeoutError("The service has not answered in time.")
-            return real(sent, read, options)
+            return await real(sent, read, options)
 
         return mock.patch.object(self.client._transport, "send", send)
 

@@ -10,9 +10,13 @@ from unittest import mock
 
 from roomd import AsyncAttachedTerminal, Cancel, Cancelled, ConnectionError, NotFoundError, Roomd
 from roomd.terminal import AttachedTerminal
-from roomd.threads import Threads
-from roomd.transport import await_ready
+from roomd.coroutines import aio
+from roomd.network import Asyncio, Blocking, BlockingWire, Received, await_ready
 from roomd.websocket import BINARY, TEXT, WebSocket
+
+
+def websocket(connected: socket.socket, early: bytes = b"") -> WebSocket:
+    return WebSocket(Blocking(), Received(BlockingWire(connected), early))
 
 
 def frame(first: int, payload: bytes) -> bytes:
@@ -28,7 +32,7 @@ def frame(first: int, payload: bytes) -> bytes:
 class WebSocketTest(unittest.TestCase):
     def setUp(self) -> None:
         ours, self.far = socket.socketpair()
-        self.near = WebSocket(ours, frame(0x82, b"early"))
+        self.near = websocket(ours, frame(0x82, b"early"))
         self.far.settimeout(10)
         for end in (self.near.close, self.far.close):
             self.addCleanup(end)
@@ -91,14 +95,14 @@ class WebSocketTest(unittest.TestCase):
 
 class CloseTest(unittest.TestCase):
     def setUp(self) -> None:
-        ours, self.far = socket.socketpair()
-        self.near = WebSocket(ours)
+        self.ours, self.far = socket.socketpair()
+        self.near = websocket(self.ours)
         self.far.settimeout(10)
         self.waits = threading.Event()
         for end in (self.near.close, self.far.close):
             self.addCleanup(end)
         # Signals as late as possible: a close just before the wait must be noticed too.
-        self.enterContext(mock.patch("roomd.websocket.await_ready", self.await_ready))
+        self.enterContext(mock.patch("roomd.network.await_ready", self.await_ready))
 
     def await_ready(self, *args: Any) -> bool:
         self.waits.set()
@@ -126,14 +130,14 @@ class CloseTest(unittest.TestCase):
     def test_wakes_a_receiver_and_closes_the_connection(self) -> None:
         self.assertEqual(self.closed_under(self.near.receive), [None])
         self.assertEqual(self.far.recv(1), b"")
-        self.assertEqual(self.near._wire.fileno(), -1)
+        self.assertEqual(self.ours.fileno(), -1)
         self.assertIsNone(self.near.receive())
         self.near.close()
 
     def test_wakes_a_sender(self) -> None:
         [error] = self.closed_under(lambda: self.near.send(BINARY, bytes(10_000_000)))
         self.assertIsInstance(error, ConnectionError)
-        self.assertEqual(self.near._wire.fileno(), -1)
+        self.assertEqual(self.ours.fileno(), -1)
         with self.assertRaises(ConnectionError):
             self.near.send(BINARY, b"x")
 
@@ -145,26 +149,56 @@ class CloseTest(unittest.TestCase):
                 near[0].close()
                 raise BlockingIOError
 
-        near.append(WebSocket(ClosedMeanwhile(fileno=self.near._wire.detach())))
+        near.append(websocket(ClosedMeanwhile(fileno=self.ours.detach())))
         self.assertIsNone(near[0].receive())
 
-    def test_of_asyncio_ends_the_output(self) -> None:
-        async def run() -> list[bytes]:
-            threads = Threads()
-            self.addCleanup(threads.close)
-            attached = AsyncAttachedTerminal(threads, AttachedTerminal(self.near))
 
-            async def shown() -> list[bytes]:
-                return [part async for part in attached.output()]
+class AsyncioTest(unittest.IsolatedAsyncioTestCase):
+    async def asyncSetUp(self) -> None:
+        ours, far = socket.socketpair()
+        self.network = Asyncio()
+        self.near = WebSocket(self.network, Received(await self.network.wire(ours)))
+        self.reader, self.writer = await asyncio.open_connection(sock=far)
+        self.attached = AsyncAttachedTerminal(AttachedTerminal(self.near))
+        self.addCleanup(self.writer.close)
+        self.addCleanup(self.attached.close)
 
-            showing = asyncio.create_task(shown())
-            while not self.waits.is_set():
-                await asyncio.sleep(0.01)
-            attached.close()
-            async with asyncio.timeout(10):
-                return await showing
+    async def begins_to_wait(self) -> None:
+        async with asyncio.timeout(10):
+            while not self.network._waits:
+                await asyncio.sleep(0)
 
-        self.assertEqual(asyncio.run(run()), [])
+    async def shown(self) -> list[bytes]:
+        return [part async for part in self.attached.output()]
+
+    async def test_close_ends_the_output(self) -> None:
+        showing = asyncio.create_task(self.shown())
+        await self.begins_to_wait()
+        self.attached.close()
+        async with asyncio.timeout(10):
+            self.assertEqual(await showing, [])
+
+    async def test_input_is_sent_and_output_received_in_the_same_loop(self) -> None:
+        data = os.urandom(300_000)
+        sending = asyncio.create_task(self.attached.write(data))
+        head = await self.reader.readexactly(14)
+        self.assertEqual((head[0], int.from_bytes(head[2:10], "big")), (0x82, len(data)))
+        await self.reader.readexactly(len(data))
+        await sending
+        self.writer.write(frame(0x82, data) + frame(0x88, b"\x03\xe8"))
+        self.assertEqual(await self.shown(), [data])
+
+    async def test_a_cancelled_receive_loses_no_part_of_a_frame(self) -> None:
+        whole = frame(0x82, b"whole")
+        for part in (whole[:1], whole[1:4]):
+            self.writer.write(part)
+            receiving = asyncio.create_task(aio(self.near.receive)())
+            await self.begins_to_wait()
+            receiving.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await receiving
+        self.writer.write(whole[4:])
+        self.assertEqual(await aio(self.near.receive)(), (BINARY, b"whole"))
 
 
 class AttachTest(unittest.TestCase):

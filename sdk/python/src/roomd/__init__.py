@@ -40,6 +40,7 @@ from .errors import (
 )
 from .execution import Command, CommandOptions, CommandResult, Execution, OutputPart
 from .files import Files
+from .http1 import FileBody
 from .record import Record
 from .records import (
     BarrierArriveResult,
@@ -60,7 +61,7 @@ from .service import Roomd
 from .terminal import AttachedTerminal, Terminal
 from .tools import Tool, sandbox_tools
 from .trace import TracePlace, continuing
-from .transport import CallOptions, FileBody
+from .transport import CallOptions
 from .version import VERSION
 from .webhooks import WebhookError, verify_webhook
 

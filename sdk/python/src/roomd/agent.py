@@ -1,14 +1,13 @@
 """An agent of a room: messages, requests and barriers, usable inside and outside of a sandbox."""
 
-import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Literal, Required, TypedDict, Unpack
 
 from ._generated.schemas import AgentWaitResult
-from .cancel import current
 from .client import Client, digest_of, given
+from .coroutines import aio, blocking, iterating
 from .errors import ProblemError, TimeoutError
 from .records import BarrierArriveResult, Message, MessageReceipt, SentMessage
 from .spellings import names_of, strict
@@ -84,13 +83,15 @@ class Agent:
         # Read position in the inbox by filter: one filter's position does not cover messages that only another matches.
         self._places: dict[_Wanted, int] = {}
         # Concurrent waits would get the same message.
-        self._turn = threading.Lock()
+        self._turn = client._network.lock()
 
-    def send(self, destination: Destination, payload: Any, **options: Unpack[MessageOptions]) -> SentMessage:
+    @blocking
+    async def send(self, destination: Destination, payload: Any, **options: Unpack[MessageOptions]) -> SentMessage:
         """Sends a message. Returns once it is stored durably; it is never dropped."""
-        return SentMessage(self._client.call("agent_send", None, **self._message(destination, payload, options)))
+        return SentMessage(await self._client._call("agent_send", None, **self._message(destination, payload, options)))
 
-    def send_many(self, messages: Sequence[Outgoing], **options: Unpack[CallOptions]) -> list[MessageReceipt]:
+    @blocking
+    async def send_many(self, messages: Sequence[Outgoing], **options: Unpack[CallOptions]) -> list[MessageReceipt]:
         """Sends up to 256 messages in one call, in this order, all or none.
 
         It costs the service a fraction of separate calls. Returns once they are stored durably.
@@ -99,10 +100,11 @@ class Agent:
             # The same key means the same call, also from another process: its messages get the same ids.
             messages = [{"message_id": f"sdk-{digest_of(key)}-{index}", **each} for index, each in enumerate(messages)]
         wanted = [self._outgoing(**message) for message in messages]
-        sent = self._client.call("message_send_many", options, room_id=self._room, messages=wanted)
+        sent = await self._client._call("message_send_many", options, room_id=self._room, messages=wanted)
         return [MessageReceipt(each) for each in sent["messages"]]
 
-    def request(
+    @blocking
+    async def request(
         self,
         destination: str,
         payload: Any,
@@ -122,7 +124,7 @@ class Agent:
             try:
                 # A retry has the same message id: nothing is sent twice.
                 wanted = {**message, "wait_reply": True, "timeout_ms": max(1, _wait_ms(deadline))}
-                reply = self._client.call("agent_send", _until(deadline), **wanted).get("reply")
+                reply = (await self._client._call("agent_send", _until(deadline), **wanted)).get("reply")
                 if reply is not None:
                     return Message(reply)
             except ProblemError as error:
@@ -131,46 +133,53 @@ class Agent:
             if time.monotonic() >= deadline:
                 raise TimeoutError(f"{destination} has not replied within {timeout_ms:g} ms.")
 
-    def wait(
+    @blocking
+    async def wait(
         self, *, wait_ms: float | None = None, timeout_ms: float = DEFAULT_WAIT_MS, **filter: Unpack[Filter]
     ) -> Message | None:
         """Waits for the next unread message. The messages returned before count as read.
 
         Returns None if none arrives within `wait_ms`, 5 minutes by default; `timeout_ms` is an alias. Each filter has a
         separate read position: messages read with one filter stay unread for the others. Concurrent waits are served
-        in turn.
+        in turn. A message that arrives at a cancelled wait stays unread.
         """
         timeout_ms = timeout_ms if wait_ms is None else wait_ms
         deadline = deadline_of(timeout_ms)
-        with current().turn(self._turn, max(0.0, deadline - time.monotonic())) as has:
-            found = self.next(deadline, filter) if has else None
+        async with self._turn.turn(max(0.0, deadline - time.monotonic())) as has:
+            found = await self._next(deadline, filter) if has else None
             if found is None:
                 return None
-            self.took(found, filter)
+            # A redelivered message has an older seq than the read position.
+            self._places[_key_of(filter)] = found["next_after"]
             return Message(found["items"][0])
 
-    def messages(self, **filter: Unpack[Filter]) -> Iterator[Message]:
+    @iterating
+    async def messages(self, **filter: Unpack[Filter]) -> AsyncGenerator[Message, None]:
         """Yields every message as it arrives."""
         while True:
-            message = self.wait(**filter)
+            message = await aio(self.wait)(**filter)
             if message is not None:
                 yield message
 
-    def reply(self, message: Message | str, payload: Any, **options: Unpack[CallOptions]) -> None:
+    @blocking
+    async def reply(self, message: Message | str, payload: Any, **options: Unpack[CallOptions]) -> None:
         """Replies to a message, which also acknowledges it."""
-        self._client.call(
+        await self._client._call(
             "message_reply", options, room_id=self._room, message_id=_id_of(message), source=self.id, payload=payload
         )
 
-    def ack(self, message: Message | str, **options: Unpack[CallOptions]) -> None:
+    @blocking
+    async def ack(self, message: Message | str, **options: Unpack[CallOptions]) -> None:
         """Acknowledges a message, so that it is not redelivered."""
-        self._client.call("message_ack", options, room_id=self._room, message_id=_id_of(message), agent_id=self.id)
+        await self._client._call("message_ack", options, room_id=self._room, message_id=_id_of(message), agent_id=self.id)
 
-    def subscribe(self, topics: Sequence[str], **options: Unpack[CallOptions]) -> None:
+    @blocking
+    async def subscribe(self, topics: Sequence[str], **options: Unpack[CallOptions]) -> None:
         """Replaces its subscriptions. In a topic pattern `*` matches one word, and `>` at the end any number of words."""
-        self._client.call("agent_subscribe", options, room_id=self._room, agent_id=self.id, topics=names_of(topics, "Topics"))
+        await self._client._call("agent_subscribe", options, room_id=self._room, agent_id=self.id, topics=names_of(topics, "Topics"))
 
-    def barrier(
+    @blocking
+    async def barrier(
         self,
         id: str,
         *,
@@ -190,11 +199,11 @@ class Agent:
         arrival: dict[str, Any] = given(parties=parties, participants=names)
         arrival.update(room_id=self._room, barrier_id=id, agent_id=self.id)
         # Learn the generation first, so that a release between two calls is not missed.
-        standing = self._client.call("barrier_arrive", _until(deadline), **arrival, timeout_ms=0)
+        standing = await self._client._call("barrier_arrive", _until(deadline), **arrival, timeout_ms=0)
         arrival["generation"] = standing["generation"]
         while standing["state"] != "released":
             try:
-                standing = self._client.call(
+                standing = await self._client._call(
                     "barrier_arrive", _until(deadline), **arrival, timeout_ms=_wait_ms(deadline)
                 )
             except ProblemError as error:
@@ -204,23 +213,18 @@ class Agent:
                 raise TimeoutError(f"Not all agents have arrived at {id} within {timeout_ms:g} ms.")
         return BarrierArriveResult(standing)
 
-    def next(self, deadline: float, filter: Filter) -> AgentWaitResult | None:
-        """As `wait`, for AsyncAgent: the message counts as read only after `took`, so that a cancelled wait loses none."""
+    async def _next(self, deadline: float, filter: Filter) -> AgentWaitResult | None:
+        """A page with the next message, which does not yet count as read: a cancelled wait loses none."""
         wanted = given(**filter)
         while True:
             input = given(after=self._places.get(_key_of(filter)), wait_ms=_wait_ms(deadline), **wanted)
-            page = self._client.call(
+            page = await self._client._call(
                 "agent_wait", _until(deadline), room_id=self._room, agent_id=self.id, limit=1, **input
             )
             if page["items"]:
                 return page
             if time.monotonic() >= deadline:
                 return None
-
-    def took(self, found: AgentWaitResult, filter: Filter) -> None:
-        """Counts the message of a page as read."""
-        # A redelivered message has an older seq than the read position.
-        self._places[_key_of(filter)] = found["next_after"]
 
     def _message(self, destination: Destination, payload: Any, options: MessageOptions) -> dict[str, Any]:
         return {"room_id": self._room, **self._outgoing(destination, payload, **options)}

@@ -1,38 +1,32 @@
-"""The SDK for asyncio: the same classes, with methods to await, each of which runs in a thread.
+"""The SDK for asyncio: the same classes, with methods to await. Their connections are asyncio streams.
 
-Cancelling a task ends its wait immediately. The service completes calls that it has started.
+Cancelling a task ends its wait and closes its connection. The service completes calls that it has started.
 """
 
-import asyncio
 import builtins
-from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
-from functools import partial
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 from weakref import WeakValueDictionary
 
-from ._generated.schemas import TemplateBuild
 from ._generated.schemas import Sandbox as SandboxRecord
-from .agent import DEFAULT_WAIT_MS, Agent, Filter
-from .client import Client, Download
+from .agent import Agent
+from .client import AsyncioClient, Client, Download
+from .coroutines import Wrapped, aio, called, iterated
 from .drive import Drive
 from .errors import ForkError
-from .execution import Command, CommandOptions, CommandResult, Execution, OutputHeard
+from .execution import Command, CommandOptions, Execution
 from .files import Files
-from .records import Message
 from .room import Room
 from .sandbox import Sandbox, SandboxOptions
-from .service import Rooms, Roomd, Templates
+from .service import Rooms, Templates
 from .spellings import strict
 from .terminal import AttachedTerminal, Terminal
-from .threads import Threads, Wrapped, called, iterated
 from .trace import UsualTrace
-from .transport import MAX_SECONDS, CallOptions, deadline_of
+from .transport import CallOptions
 
 if TYPE_CHECKING:
     from ._generated.calls import AsyncCall
-
-T = TypeVar("T")
 
 
 class AsyncClient(Wrapped[Client]):
@@ -49,7 +43,7 @@ class AsyncClient(Wrapped[Client]):
 
     async def download(self, name: str, options: CallOptions | None = None, /, **input: Any) -> "AsyncDownload":
         """Streams a file."""
-        return AsyncDownload(self._threads, await self._threads.run(self._plain.download, name, options, **input))
+        return AsyncDownload(await aio(self._plain.download)(name, options, **input))
 
 
 class AsyncDownload(Wrapped[Download]):
@@ -57,6 +51,7 @@ class AsyncDownload(Wrapped[Download]):
 
     read = called(Download.read)
     text = called(Download.text)
+    __aiter__ = iterated(Download.__iter__)
 
     @property
     def size(self) -> int | None:
@@ -67,10 +62,6 @@ class AsyncDownload(Wrapped[Download]):
     def etag(self) -> str | None:
         """ETag of the file."""
         return self._plain.etag
-
-    def __aiter__(self) -> AsyncGenerator[bytes, None]:
-        """Yields the bytes as they arrive."""
-        return self._threads.iterate(self._plain.__iter__)
 
     def close(self) -> None:
         """Closes its connection."""
@@ -104,25 +95,19 @@ class AsyncDrive(Wrapped[Drive]):
         self, path: str, *, offset: int = 0, length: int | None = None, **options: Unpack[CallOptions]
     ) -> AsyncDownload:
         """Streams a file, or `length` bytes of it from `offset`."""
-        plain = await self._threads.run(self._plain.open, path, offset=offset, length=length, **options)
-        return AsyncDownload(self._threads, plain)
+        plain = await aio(self._plain.open)(path, offset=offset, length=length, **options)
+        return AsyncDownload(plain)
 
 
 class AsyncAgent(Wrapped[Agent]):
     """An agent of a room. It needs no sandbox."""
 
-    def __init__(self, threads: Threads, plain: Agent) -> None:
-        """An agent with its calls in these threads."""
-        super().__init__(threads, plain)
-        # Concurrent waits would get the same message.
-        self._turn = asyncio.Lock()
-
     @classmethod
-    def of(cls, threads: Threads, plain: Agent) -> "AsyncAgent":
+    def of(cls, plain: Agent) -> "AsyncAgent":
         """The agent of a plain one: the same object while it is referenced."""
         made = _AGENTS.get(plain)
-        if made is None or made._threads is not threads:
-            made = _AGENTS[plain] = cls(threads, plain)
+        if made is None:
+            made = _AGENTS[plain] = cls(plain)
         return made
 
     @property
@@ -137,33 +122,8 @@ class AsyncAgent(Wrapped[Agent]):
     ack = called(Agent.ack)
     subscribe = called(Agent.subscribe)
     barrier = called(Agent.barrier)
-
-    async def wait(
-        self, *, wait_ms: float | None = None, timeout_ms: float = DEFAULT_WAIT_MS, **filter: Unpack[Filter]
-    ) -> Message | None:
-        """Waits for the next unread message; see `Agent.wait`. A message that arrives at a cancelled wait stays unread."""
-        timeout_ms = timeout_ms if wait_ms is None else wait_ms
-        deadline = deadline_of(timeout_ms)
-        try:
-            async with asyncio.timeout(max(0.0, min(MAX_SECONDS, timeout_ms / 1000))):
-                await self._turn.acquire()
-        except TimeoutError:
-            return None
-        try:
-            found = await self._threads.run(self._plain.next, deadline, filter)
-            if found is None:
-                return None
-            self._plain.took(found, filter)
-            return Message(found["items"][0])
-        finally:
-            self._turn.release()
-
-    async def messages(self, **filter: Unpack[Filter]) -> AsyncGenerator[Message, None]:
-        """Yields every message as it arrives."""
-        while True:
-            message = await self.wait(**filter)
-            if message is not None:
-                yield message
+    wait = called(Agent.wait)
+    messages = iterated(Agent.messages)
 
 
 class AsyncExecution(Wrapped[Execution]):
@@ -180,32 +140,7 @@ class AsyncExecution(Wrapped[Execution]):
     end = called(Execution.end)
     signal = called(Execution.signal)
     kill = called(Execution.kill)
-
-    async def wait(
-        self,
-        *,
-        on_stdout: OutputHeard | None = None,
-        on_stderr: OutputHeard | None = None,
-        kill_on_cancel: bool = False,
-        max_output_bytes: int | None = None,
-        timeout_ms: float | None = None,
-    ) -> CommandResult:
-        """Waits for its end. A command that fails is no error: see `exit_code`.
-
-        With `kill_on_cancel` a cancelled task ends the command as well as the wait. With `timeout_ms` it raises
-        TimeoutError after this time, and the command continues.
-        """
-        ears = _Ears()
-        return await ears.hearing(
-            self._threads.run(
-                self._plain.wait,
-                on_stdout=ears.of(on_stdout),
-                on_stderr=ears.of(on_stderr),
-                kill_on_cancel=kill_on_cancel,
-                max_output_bytes=max_output_bytes,
-                timeout_ms=timeout_ms,
-            )
-        )
+    wait = called(Execution.wait)
 
 
 @strict
@@ -232,8 +167,8 @@ class AsyncFiles(Wrapped[Files]):
         self, path: str, *, offset: int = 0, length: int | None = None, **options: Unpack[CallOptions]
     ) -> AsyncDownload:
         """Streams a file, or `length` bytes of it from `offset`. Raises NotFoundError."""
-        download = await self._threads.run(self._plain.open, path, offset=offset, length=length, **options)
-        return AsyncDownload(self._threads, download)
+        download = await aio(self._plain.open)(path, offset=offset, length=length, **options)
+        return AsyncDownload(download)
 
 
 class AsyncAttachedTerminal(Wrapped[AttachedTerminal]):
@@ -271,16 +206,13 @@ class AsyncTerminal(Wrapped[Terminal]):
 
     async def attach(self, *, takeover: bool = False, **options: Unpack[CallOptions]) -> AsyncAttachedTerminal:
         """Attaches to it, for typing. With `takeover` it replaces an attached client; otherwise it fails if there is one."""
-        plain = await self._threads.run(self._plain.attach, takeover=takeover, **options)
-        return AsyncAttachedTerminal(self._threads, plain)
+        plain = await aio(self._plain.attach)(takeover=takeover, **options)
+        return AsyncAttachedTerminal(plain)
 
 
 @strict
 class AsyncSandbox(Wrapped[Sandbox]):
     """A sandbox: a virtual machine that serves one agent of a room."""
-
-    _owns_threads = False
-    _is_ended = False
 
     @classmethod
     async def create(
@@ -292,33 +224,17 @@ class AsyncSandbox(Wrapped[Sandbox]):
         **options: Unpack[SandboxOptions],
     ) -> "AsyncSandbox":
         """Creates a sandbox in a dedicated room, which ends with it; see `Sandbox.create`."""
-        threads = Threads()
-        try:
-            plain = await threads.run(Sandbox.create, url=url, api_key=api_key, ca=ca, **options)
-        except BaseException:
-            threads.close()
-            raise
-        made = cls(threads, plain)
-        made._owns_threads = True
-        return made
+        return cls(await Sandbox._create_with(AsyncioClient(url, api_key, ca), options))
 
     @classmethod
     async def connect(
         cls, id: str, *, url: str | None = None, api_key: str | None = None, ca: str | None = None, keep: bool = False
     ) -> "AsyncSandbox":
         """A sandbox that exists, by its `sandbox_id` or "ROOM/AGENT"; see `Sandbox.connect`."""
-        threads = Threads()
-        try:
-            plain = await threads.run(Sandbox.connect, id, url=url, api_key=api_key, ca=ca, keep=keep)
-        except BaseException:
-            threads.close()
-            raise
-        made = cls(threads, plain)
-        made._owns_threads = True
-        return made
+        return cls(await Sandbox._connect_with(AsyncioClient(url, api_key, ca), id, keep))
 
     @classmethod
-    async def list(
+    def list(
         cls,
         *,
         label: tuple[str, str] | None = None,
@@ -329,15 +245,7 @@ class AsyncSandbox(Wrapped[Sandbox]):
         ca: str | None = None,
     ) -> AsyncGenerator[SandboxRecord, None]:
         """Records of the organization's sandboxes, over all rooms."""
-        threads = Threads()
-        try:
-            plain = partial(
-                Sandbox.list, label=label, state=state, room_id=room_id, url=url, api_key=api_key, ca=ca
-            )
-            async for each in threads.iterate(plain):
-                yield each
-        finally:
-            threads.close()
+        return Sandbox._list_with(AsyncioClient(url, api_key, ca), label, state, room_id)
 
     @property
     def room_id(self) -> str:
@@ -362,12 +270,12 @@ class AsyncSandbox(Wrapped[Sandbox]):
     @property
     def agent(self) -> AsyncAgent:
         """Messages and barriers of its agent."""
-        return AsyncAgent.of(self._threads, self._plain.agent)
+        return AsyncAgent.of(self._plain.agent)
 
     @property
     def files(self) -> AsyncFiles:
         """Files of its disk."""
-        return AsyncFiles(self._threads, self._plain.files)
+        return AsyncFiles(self._plain.files)
 
     get = called(Sandbox.get)
     expose_port = called(Sandbox.expose_port)
@@ -384,78 +292,38 @@ class AsyncSandbox(Wrapped[Sandbox]):
     standby = called(Sandbox.standby)
     hibernate = called(Sandbox.hibernate)
     resume = called(Sandbox.resume)
-
-    async def exec(
-        self,
-        command: Command,
-        *,
-        on_stdout: OutputHeard | None = None,
-        on_stderr: OutputHeard | None = None,
-        kill_on_cancel: bool = False,
-        **options: Unpack[CommandOptions],
-    ) -> CommandResult:
-        """Runs a command and waits for its end.
-
-        `timeout_ms` ends the command, after 10 minutes by default; `wait_ms` ends only the waiting, with a
-        TimeoutError. A command that fails is no error: see `exit_code`.
-        """
-        ears = _Ears()
-        return await ears.hearing(
-            self._threads.run(
-                self._plain.exec,
-                command,
-                on_stdout=ears.of(on_stdout),
-                on_stderr=ears.of(on_stderr),
-                kill_on_cancel=kill_on_cancel,
-                **options,
-            )
-        )
+    exec = called(Sandbox.exec)
+    destroy = called(Sandbox.destroy)
 
     async def fork(self, agents: Sequence[str], **options: Unpack[CallOptions]) -> "builtins.list[AsyncSandbox]":
         """Makes running copies of it in its room. Raises ForkError, with the copies made, if any failed."""
         try:
-            made = await self._threads.run(self._plain.fork, agents, **options)
+            made = await aio(self._plain.fork)(agents, **options)
         except ForkError as error:
-            raise ForkError([AsyncSandbox(self._threads, each) for each in error.sandboxes], error.problems) from None
-        return [AsyncSandbox(self._threads, each) for each in made]
+            raise ForkError([AsyncSandbox(each) for each in error.sandboxes], error.problems) from None
+        return [AsyncSandbox(each) for each in made]
 
     async def start(self, command: Command, **options: Unpack[CommandOptions]) -> AsyncExecution:
         """Starts a command and leaves it running, without a time limit by default."""
-        return AsyncExecution(self._threads, await self._threads.run(self._plain.start, command, **options))
+        return AsyncExecution(await aio(self._plain.start)(command, **options))
 
     def execution(self, id: str) -> AsyncExecution:
         """A command that was started before, by its `exec_id`."""
-        return AsyncExecution(self._threads, self._plain.execution(id))
+        return AsyncExecution(self._plain.execution(id))
 
     async def open_terminal(self, *, rows: int = 24, cols: int = 80, **wanted: Any) -> AsyncTerminal:
         """Opens a terminal, a login shell by default. `wanted` has the other fields of `schemas.TerminalCreateRequest`."""
-        plain = await self._threads.run(self._plain.open_terminal, rows=rows, cols=cols, **wanted)
-        return AsyncTerminal(self._threads, plain)
+        plain = await aio(self._plain.open_terminal)(rows=rows, cols=cols, **wanted)
+        return AsyncTerminal(plain)
 
     def terminal(self, id: str) -> AsyncTerminal:
         """A terminal that exists, by its id."""
-        return AsyncTerminal(self._threads, self._plain.terminal(id))
-
-    async def destroy(self, **options: Unpack[CallOptions]) -> None:
-        """Destroys it, and a dedicated room with its drive."""
-        await self._threads.run(self._plain.destroy, **options)
-        if self._owns_threads:
-            self._is_ended = True
-            self._threads.close()
+        return AsyncTerminal(self._plain.terminal(id))
 
     async def __aenter__(self) -> "AsyncSandbox":
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
-        if self._is_ended:
-            return
-        try:
-            await self._threads.run(self._plain.__exit__, kind, error, at)
-        finally:
-            if self._owns_threads:
-                self._threads.close()
+    __aexit__ = called(Sandbox.__exit__)
 
 
 class AsyncRoom(Wrapped[Room]):
@@ -469,7 +337,7 @@ class AsyncRoom(Wrapped[Room]):
     @property
     def drive(self) -> AsyncDrive:
         """Files that all sandboxes of the room share."""
-        return AsyncDrive(self._threads, self._plain.drive)
+        return AsyncDrive(self._plain.drive)
 
     get = called(Room.get)
     sandboxes = iterated(Room.sandboxes)
@@ -483,30 +351,27 @@ class AsyncRoom(Wrapped[Room]):
 
     async def create_sandbox(self, agent_id: str, **options: Unpack[SandboxOptions]) -> AsyncSandbox:
         """Creates a sandbox for an agent, and waits until it runs commands."""
-        return AsyncSandbox(self._threads, await self._threads.run(self._plain.create_sandbox, agent_id, **options))
+        return AsyncSandbox(await aio(self._plain.create_sandbox)(agent_id, **options))
 
     def sandbox(self, agent_id: str) -> AsyncSandbox:
         """A sandbox that exists, by its agent. No call is made."""
-        return AsyncSandbox(self._threads, self._plain.sandbox(agent_id))
+        return AsyncSandbox(self._plain.sandbox(agent_id))
 
     def agent(self, id: str) -> AsyncAgent:
         """An agent of the room, by its name; it needs no sandbox."""
-        return AsyncAgent.of(self._threads, self._plain.agent(id))
+        return AsyncAgent.of(self._plain.agent(id))
 
     async def fork(
         self, room_id: str, *, checkpoint_id: str | None = None, **options: Unpack[CallOptions]
     ) -> "AsyncRoom":
         """Creates another room from the current state, or from a checkpoint; its sandboxes continue there."""
-        plain = await self._threads.run(self._plain.fork, room_id, checkpoint_id=checkpoint_id, **options)
-        return AsyncRoom(self._threads, plain)
+        plain = await aio(self._plain.fork)(room_id, checkpoint_id=checkpoint_id, **options)
+        return AsyncRoom(plain)
 
     async def __aenter__(self) -> "AsyncRoom":
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
-        await self._threads.run(self._plain.__exit__, kind, error, at)
+    __aexit__ = called(Room.__exit__)
 
 
 class AsyncRooms(Wrapped[Rooms]):
@@ -523,14 +388,12 @@ class AsyncRooms(Wrapped[Rooms]):
         **options: Unpack[CallOptions],
     ) -> AsyncRoom:
         """Creates a room, with a generated name by default; it is destroyed after `ttl_seconds`."""
-        plain = await self._threads.run(
-            self._plain.create, room_id, labels=labels, ttl_seconds=ttl_seconds, **options
-        )
-        return AsyncRoom(self._threads, plain)
+        plain = await aio(self._plain.create)(room_id, labels=labels, ttl_seconds=ttl_seconds, **options)
+        return AsyncRoom(plain)
 
     def open(self, room_id: str) -> AsyncRoom:
         """A room that exists. It is not destroyed at the end of an `async with` block."""
-        return AsyncRoom(self._threads, self._plain.open(room_id))
+        return AsyncRoom(self._plain.open(room_id))
 
 
 class AsyncTemplates(Wrapped[Templates]):
@@ -539,11 +402,7 @@ class AsyncTemplates(Wrapped[Templates]):
     get = called(Templates.get)
     list = iterated(Templates.list)
     remove = called(Templates.remove)
-
-    async def build(self, wanted: Mapping[str, Any], *, on_output: OutputHeard | None = None) -> TemplateBuild:
-        """Builds a template from an image and waits until it is ready; see `Templates.build`."""
-        ears = _Ears()
-        return await ears.hearing(self._threads.run(self._plain.build, wanted, on_output=ears.of(on_output)))
+    build = called(Templates.build)
 
 
 class AsyncRoomd:
@@ -557,19 +416,17 @@ class AsyncRoomd:
         traceparent: UsualTrace | None = None,
     ) -> None:
         """Connects to a service. Options that are absent come from the environment: see `Client`."""
-        self._plain = Roomd(url, api_key, ca, traceparent)
-        self._threads = Threads()
-        self.client = AsyncClient(self._threads, self._plain.client)
+        self._client = AsyncioClient(url, api_key, ca, traceparent)
+        self.client = AsyncClient(self._client)
         """All operations of the HTTP interface, by name."""
-        self.rooms = AsyncRooms(self._threads, self._plain.rooms)
+        self.rooms = AsyncRooms(Rooms(self._client))
         """Rooms of the organization."""
-        self.templates = AsyncTemplates(self._threads, self._plain.templates)
+        self.templates = AsyncTemplates(Templates(self._client))
         """Templates that sandboxes start from."""
 
     def close(self) -> None:
         """Cancels pending calls, and closes the connections."""
-        self._threads.close()
-        self._plain.close()
+        self._client.close()
 
     async def __aenter__(self) -> "AsyncRoomd":
         return self
@@ -578,46 +435,6 @@ class AsyncRoomd:
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
         self.close()
-
-
-class _Ears:
-    """Runs callbacks of any thread in the current event loop; an exception of a callback ends the call."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._call: asyncio.Future[Any] | None = None
-        self._raised: BaseException | None = None
-
-    def of(self, heard: OutputHeard | None) -> OutputHeard | None:
-        if heard is None:
-            return None
-        tell: OutputHeard = heard
-
-        def here(text: str) -> None:
-            if self._raised is not None:
-                return
-            try:
-                tell(text)
-            except Exception as error:
-                self._raised = error
-                if self._call is not None:
-                    self._call.cancel()
-
-        def told(text: str) -> None:
-            self._loop.call_soon_threadsafe(here, text)
-
-        return told
-
-    async def hearing(self, call: Coroutine[Any, Any, T]) -> T:
-        self._call = asyncio.ensure_future(call)
-        try:
-            done = await self._call
-        except asyncio.CancelledError:
-            if self._raised is None:
-                raise
-        if self._raised is not None:
-            raise self._raised
-        return done
 
 
 _AGENTS: WeakValueDictionary[Agent, AsyncAgent] = WeakValueDictionary()

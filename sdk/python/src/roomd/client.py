@@ -5,23 +5,27 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, overload
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, cast, overload
 from urllib.parse import quote, urlencode, urlsplit
 
 from ._generated.operations import OPERATIONS, Operation
 from ._generated.schemas import WrittenFile, WrittenSandboxFile
+from .coroutines import blocking, iterating
 from .errors import ConnectionError, RoomdError
+from .http1 import Answer, FileBody
+from .network import Asyncio, Blocking, Network
 from .record import Fields
 from .stream import Event, Place, follow
 from .trace import UsualTrace, usual_trace
 from .spellings import strict
-from .transport import Answer, CallOptions, Calls, Connection, FileBody, Sent, Transport
+from .transport import CallOptions, Calls, Connection, Sent, Transport
 from .websocket import WebSocket, connect
 
 if TYPE_CHECKING:
-    from ._generated.calls import Call
+    from ._generated.calls import AsyncCall, Call
 
 
 class _Stream(NamedTuple):
@@ -82,18 +86,30 @@ class Download:
         self.etag: str | None = None if answer is None else answer.headers["etag"]
         """ETag of the file."""
 
-    def __iter__(self) -> Generator[bytes, None, None]:
+    @iterating
+    def __iter__(self) -> AsyncGenerator[bytes, None]:
         """Yields the bytes as they arrive."""
-        if self._answer is not None:
-            yield from self._answer.parts(lambda: SILENT_SECONDS)
+        return self._parts()
 
-    def read(self) -> bytes:
+    @blocking
+    async def read(self) -> bytes:
         """Reads all bytes."""
-        return b"".join(self)
+        return b"".join([part async for part in self._parts()])
 
-    def text(self) -> str:
+    @blocking
+    async def text(self) -> str:
         """Reads all bytes as UTF-8 text."""
-        return self.read().decode()
+        return b"".join([part async for part in self._parts()]).decode()
+
+    async def _write_to(self, file: IO[bytes]) -> None:
+        async for part in self._parts():
+            file.write(part)
+
+    async def _parts(self) -> AsyncGenerator[bytes, None]:
+        if self._answer is not None:
+            async with aclosing(self._answer.parts(lambda: SILENT_SECONDS)) as parts:
+                async for part in parts:
+                    yield part
 
     def close(self) -> None:
         """Closes its connection."""
@@ -109,6 +125,8 @@ class Download:
 
 class Client:
     """Calls the operations of the service by name, with retries and idempotency."""
+
+    _makes: ClassVar[type[Blocking] | type[Asyncio]] = Blocking
 
     def __init__(
         self,
@@ -128,28 +146,37 @@ class Client:
         key = (api_key or os.environ.get("ROOMD_API_KEY") or "").strip() or None
         if key is not None and not _KEY.fullmatch(key):
             raise RoomdError("The API key has invalid characters: spaces, line breaks or non-ASCII letters.")
-        self._transport = Transport(Connection(given.rstrip("/"), key, ca or _trusted(), usual_trace(traceparent)))
+        connection = Connection(given.rstrip("/"), key, ca or _trusted(), usual_trace(traceparent))
+        self._transport = Transport(connection, self._makes())
 
     @property
     def url(self) -> str:
         """URL of the service."""
         return self._transport.connection.url
 
+    @property
+    def _network(self) -> Network:
+        return self._transport.network
+
     if TYPE_CHECKING:
         call: Call
+        _call: AsyncCall
     else:
 
-        def call(self, name: str, options: CallOptions | None = None, /, **input: Any) -> Any:
+        @blocking
+        async def call(self, name: str, options: CallOptions | None = None, /, **input: Any) -> Any:
             """Calls an operation whose response is JSON or text. Fields that are Python keywords end in _, such as from_."""
+            return await self._call(name, options, **input)
+
+        async def _call(self, name: str, options: CallOptions | None = None, /, **input: Any) -> Any:
             answer = OPERATIONS[name].answer
             if answer not in ("json", "text"):
                 raise RoomdError(f"{name} answers {answer}: use {_OTHER_CALLS[answer]}.")
             read = _json_of if answer == "json" else _text_of
-            return self._transport.send(_sent(name, input), read, options)
+            return await self._transport.send(_sent(name, input), read, options)
 
-    def events(
-        self, name: StreamName, options: CallOptions | None = None, /, **input: Any
-    ) -> Generator[Event, None, None]:
+    @iterating
+    def events(self, name: StreamName, options: CallOptions | None = None, /, **input: Any) -> AsyncGenerator[Event, None]:
         """Yields the events of a stream, after `after`. Lost connections are resumed; pings are left out.
 
         With `wait_ms` it raises TimeoutError unless the stream ends within this time.
@@ -157,14 +184,15 @@ class Client:
         place, is_last = _STREAMS[name]
         calls = Calls(options or {})
 
-        def open_after(after: Place | None, most_ms: float | None) -> Answer:
+        async def open_after(after: Place | None, most_ms: float | None) -> Answer:
             sent = _sent(name, input if after is None else {**input, "after": after}, Accept="application/x-ndjson")
             opening = calls.next()
             if most_ms is not None:
                 opening["wait_ms"] = min(most_ms, opening.get("wait_ms", most_ms))
-            return self._transport.send(sent, lambda answer, _: answer, opening)
+            return await self._transport.send(sent, _unread, opening)
 
         return follow(
+            self._transport.network,
             open_after,
             place_of=lambda event: _place_of(event, place),
             is_last=is_last,
@@ -173,13 +201,15 @@ class Client:
             has_answered=lambda: self._transport.has_answered,
         )
 
-    def read(self, name: str, options: CallOptions | None = None, /, **input: Any) -> bytes:
+    @blocking
+    async def read(self, name: str, options: CallOptions | None = None, /, **input: Any) -> bytes:
         """Reads a whole file, again if the connection breaks."""
-        return self._transport.send(_sent(name, input, Accept="*/*"), _bytes_of, options)
+        return await self._transport.send(_sent(name, input, Accept="*/*"), Answer.all, options)
 
-    def download(self, name: str, options: CallOptions | None = None, /, **input: Any) -> Download:
+    @blocking
+    async def download(self, name: str, options: CallOptions | None = None, /, **input: Any) -> Download:
         """Streams a file. `wait_ms` bounds the wait for its start; each part may take a minute."""
-        return self._transport.send(_sent(name, input, Accept="*/*"), lambda answer, _: Download(answer), options)
+        return Download(await self._transport.send(_sent(name, input, Accept="*/*"), _unread, options))
 
     @overload
     def upload(
@@ -189,28 +219,56 @@ class Client:
     def upload(
         self, name: Literal["sandbox_file_put"], body: FileBody, options: CallOptions | None = None, /, **input: Any
     ) -> WrittenSandboxFile: ...
-    def upload(self, name: str, body: FileBody, options: CallOptions | None = None, /, **input: Any) -> Any:
+    @blocking
+    async def upload(self, name: str, body: FileBody, options: CallOptions | None = None, /, **input: Any) -> Any:
         """Sends a file, again if the connection breaks; an open file or a generator can be sent only once."""
-        sent = _sent(name, input, body, **{"Content-Type": "application/octet-stream"})
-        return self._transport.send(sent, _json_of, options)
+        return await self._upload(name, body, options, **input)
 
-    def items(self, name: str, options: CallOptions | None = None, /, **input: Any) -> Iterator[Any]:
+    async def _upload(self, name: str, body: FileBody, options: CallOptions | None = None, /, **input: Any) -> Any:
+        sent = _sent(name, input, body, **{"Content-Type": "application/octet-stream"})
+        return await self._transport.send(sent, _json_of, options)
+
+    @iterating
+    async def items(
+        self, name: str, options: CallOptions | None = None, /, **input: Any
+    ) -> AsyncGenerator[Any, None]:
         """Yields every item of a list, page by page."""
         cursor: str | None = None
+        call: Any = self._call
         while True:
-            page: Any = self.call(name, options, **input, **({} if cursor is None else {"cursor": cursor}))
-            yield from page["items"]
+            page = await call(name, options, **input, **({} if cursor is None else {"cursor": cursor}))
+            for item in page["items"]:
+                yield item
             cursor = page.get("next_cursor")
             if not cursor:
                 return
 
-    def socket(self, path: str, protocols: Sequence[str], seconds: float) -> WebSocket:
+    @blocking
+    async def socket(self, path: str, protocols: Sequence[str], seconds: float) -> WebSocket:
         """Opens a WebSocket at a path from a response."""
-        return connect(self._transport, path, protocols, seconds)
+        return await connect(self._transport, path, protocols, seconds)
 
     def close(self) -> None:
         """Closes idle connections."""
         self._transport.close()
+
+
+class AsyncioClient(Client):
+    """A client whose methods are only called through `aio` and `aiter_of`."""
+
+    _makes = Asyncio
+
+    def close(self) -> None:
+        """Cancels pending calls, and closes the connections."""
+        super().close()
+        cast(Asyncio, self._network).close()
+
+
+def blocking_client(client: Client) -> Client:
+    """Another client of the same service, which blocks its thread."""
+    made = Client(client.url)
+    made._transport = Transport(client._transport.connection, Blocking())
+    return made
 
 
 def _is_url(url: str) -> bool:
@@ -276,19 +334,19 @@ def _path_of(operation: Operation, fields: dict[str, Any]) -> str:
     return re.sub(r"\{(\w+)\}", part, operation.path)
 
 
-def _json_of(answer: Answer, deadline: float) -> Any:
+async def _json_of(answer: Answer, deadline: float) -> Any:
     try:
-        return json.loads(answer.all(deadline), object_hook=Fields)
+        return json.loads(await answer.all(deadline), object_hook=Fields)
     except ValueError as error:
         raise ConnectionError("The answer cannot be parsed: it is not from roomd.", "foreign") from error
 
 
-def _text_of(answer: Answer, deadline: float) -> str:
-    return answer.all(deadline).decode()
+async def _text_of(answer: Answer, deadline: float) -> str:
+    return (await answer.all(deadline)).decode()
 
 
-def _bytes_of(answer: Answer, deadline: float) -> bytes:
-    return answer.all(deadline)
+async def _unread(answer: Answer, deadline: float) -> Answer:
+    return answer
 
 
 def _place_of(event: Event, name: str) -> Place | None:

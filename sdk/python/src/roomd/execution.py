@@ -4,19 +4,19 @@ import base64
 import builtins
 import codecs
 import math
-import threading
 import time
 import uuid
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, Unpack, cast
 
 from ._generated.schemas import Execution as ExecutionRecord
 from ._generated.schemas import ExitEvent
-from .cancel import Cancel
 from .client import Client, digest_of, given
-from .errors import Cancelled, NotFoundError, ProblemError, RoomdError, StreamError, TimeoutError
+from .coroutines import aio, aiter_of, blocking, iterating
+from .errors import NotFoundError, ProblemError, RoomdError, StreamError, TimeoutError
+from .network import CANCELLED
 from .spellings import strict
 from .transport import CallOptions, Calls, deadline_of
 
@@ -137,19 +137,20 @@ class Execution:
         """Name of the run (`exec_id`)."""
         self._client = client
         self._name = {**sandbox, "exec_id": id}
-        self._writing = threading.Lock()
+        self._writing = client._network.lock()
         # Bytes of standard input so far; None if the service must be queried, as after a failed write.
         self._written: int | None = None
 
     @classmethod
-    def start(
+    @blocking
+    async def start(
         cls,
         client: Client,
         sandbox: SandboxName,
         command: Command,
         *,
         stdin_open: bool = True,
-        kill_on: tuple[type[RoomdError], ...] = (),
+        kill_on: tuple[type[BaseException], ...] = (),
         **options: Unpack[CommandOptions],
     ) -> "Execution":
         """Starts a command. Its standard input stays open unless `stdin` is given or `stdin_open` is False.
@@ -170,14 +171,15 @@ class Execution:
         )
         made = cls(client, sandbox, exec_id)
         try:
-            client.call("execution_start", _waiting(options), **sandbox, exec_id=exec_id, **wanted)
+            await client._call("execution_start", _waiting(options), **sandbox, exec_id=exec_id, **wanted)
         except kill_on:
-            made.abandon(STARTING_SECONDS)
+            await client._network.finish(aio(made.abandon)(STARTING_SECONDS))
             raise
         return made
 
     @classmethod
-    def run(
+    @blocking
+    async def run(
         cls,
         client: Client,
         sandbox: SandboxName,
@@ -191,10 +193,10 @@ class Execution:
         """Runs a command and waits for its end. `wait_ms` bounds both; after it the command continues."""
         deadline = None if (wait_ms := options.get("wait_ms")) is None else deadline_of(wait_ms)
         options["timeout_ms"] = _limit_of(options, DEFAULT_COMMAND_MS)
-        kill_on = (Cancelled,) if kill_on_cancel else ()
-        started = cls.start(client, sandbox, command, stdin_open=False, kill_on=kill_on, **options)
+        kill_on = CANCELLED if kill_on_cancel else ()
+        started = await aio(cls.start)(client, sandbox, command, stdin_open=False, kill_on=kill_on, **options)
         left_ms = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
-        return started.wait(
+        return await aio(started.wait)(
             on_stdout=on_stdout,
             on_stderr=on_stderr,
             kill_on_cancel=kill_on_cancel,
@@ -202,18 +204,21 @@ class Execution:
             timeout_ms=left_ms,
         )
 
-    def get(self, **options: Unpack[CallOptions]) -> ExecutionRecord:
+    @blocking
+    async def get(self, **options: Unpack[CallOptions]) -> ExecutionRecord:
         """Its record."""
-        return self._client.call("execution_get", options, **self._name)
+        return await self._client._call("execution_get", options, **self._name)
 
-    def output(self) -> Generator[OutputPart, None, None]:
+    @iterating
+    async def output(self) -> AsyncGenerator[OutputPart, None]:
         """Yields its output until it ends, from the oldest that the service keeps."""
-        with closing(self._told()) as told:
-            for each in told:
+        async with aclosing(self._told()) as told:
+            async for each in told:
                 if isinstance(each, OutputPart):
                     yield each
 
-    def wait(
+    @blocking
+    async def wait(
         self,
         *,
         on_stdout: OutputHeard | None = None,
@@ -232,8 +237,8 @@ class Execution:
         was_lost = False
         try:
             # An exception in this block closes the stream immediately.
-            with closing(self._told(timeout_ms)) as told:
-                for each in told:
+            async with aclosing(self._told(timeout_ms)) as told:
+                async for each in told:
                     if isinstance(each, OutputPart):
                         streams[each.stream].take(each.bytes)
                     elif each is None:
@@ -245,68 +250,75 @@ class Execution:
                 raise
             raise TimeoutError(f"The command {self.id} has not ended in time and continues.") from error
         except BaseException as error:
-            if kill_on_cancel and (isinstance(error, Cancelled) or not isinstance(error, RoomdError)):
-                self.abandon()
+            if kill_on_cancel and (isinstance(error, CANCELLED) or not isinstance(error, RoomdError)):
+                await self._client._network.finish(aio(self.abandon)())
             raise
         raise AssertionError("the last event is the exit")
 
-    def abandon(self, starting_seconds: float = 0) -> None:
+    @blocking
+    async def abandon(self, starting_seconds: float = 0) -> None:
         """Tries to end an abandoned command; errors are ignored.
 
         If it does not exist, retries for `starting_seconds`: its start may still be in transit.
         """
         deadline, pause = time.monotonic() + starting_seconds, 0.1
-        # A new scope: the caller's cancellation does not stop these calls.
-        with Cancel(), suppress(RoomdError):
+        with suppress(RoomdError):
             while True:
                 try:
-                    self.kill(timeout_ms=ENDING_MS)
+                    await aio(self.kill)(timeout_ms=ENDING_MS)
                     return
                 except NotFoundError:
                     if time.monotonic() >= deadline:
                         return
-                    time.sleep(pause)
+                    await self._client._network.pause(pause)
                     pause *= 2
 
-    def write(self, data: str | bytes, **options: Unpack[CallOptions]) -> None:
+    @blocking
+    async def write(self, data: str | bytes, **options: Unpack[CallOptions]) -> None:
         """Writes to its standard input, in the order of the calls. Retries deliver no byte twice."""
-        self._stdin(data.encode() if isinstance(data, str) else data, False, options)
+        await self._stdin(data.encode() if isinstance(data, str) else data, False, options)
 
-    def end(self, **options: Unpack[CallOptions]) -> None:
+    @blocking
+    async def end(self, **options: Unpack[CallOptions]) -> None:
         """Ends its standard input."""
-        self._stdin(b"", True, options)
+        await self._stdin(b"", True, options)
 
-    def signal(self, signal: str, **options: Unpack[CallOptions]) -> ExecutionRecord:
+    @blocking
+    async def signal(self, signal: str, **options: Unpack[CallOptions]) -> ExecutionRecord:
         """Sends a signal, such as "SIGINT", to its process group."""
         input: dict[str, Any] = {"signal": signal}
-        return self._client.call("execution_signal", options, **self._name, **input)
+        return await self._client._call("execution_signal", options, **self._name, **input)
 
-    def kill(self, **options: Unpack[CallOptions]) -> ExecutionRecord:
+    @blocking
+    async def kill(self, **options: Unpack[CallOptions]) -> ExecutionRecord:
         """Ends it and its child processes; returns when none is left."""
-        return self._client.call("execution_end", options, **self._name)
+        return await self._client._call("execution_end", options, **self._name)
 
-    def _stdin(self, data: bytes, eof: bool, options: CallOptions) -> None:
+    async def _stdin(self, data: bytes, eof: bool, options: CallOptions) -> None:
         calls = Calls(options)
-        with self._writing:
-            offset = self.get(**calls.next())["stdin_bytes"] if self._written is None else self._written
+        async with self._writing.turn():
+            offset = self._written
+            if offset is None:
+                offset = (await aio(self.get)(**calls.next()))["stdin_bytes"]
             self._written = None
             for start in range(0, max(1, len(data)), STDIN_PART_BYTES):
                 part = data[start : start + STDIN_PART_BYTES]
                 ends = eof and start + len(part) == len(data)
                 wanted = {**self._name, "data_b64": _base64(part), "offset": offset, "eof": ends}
-                self._client.call("execution_stdin", calls.next(), **wanted)
+                await self._client._call("execution_stdin", calls.next(), **wanted)
                 offset += len(part)
             self._written = offset
 
-    def _told(self, timeout_ms: float | None = None) -> Generator[OutputPart | ExitEvent | None, None, None]:
+    async def _told(self, timeout_ms: float | None = None) -> AsyncGenerator[OutputPart | ExitEvent | None, None]:
         """Yields its output and last its exit event; None if output is missing that the service no longer keeps."""
         calls = Calls({} if timeout_ms is None else {"timeout_ms": timeout_ms})
         after: int | None = None
         while True:
             try:
                 place = given(after=after)
-                with closing(self._client.events("execution_stream", calls.next(), **self._name, **place)) as events:
-                    for event in events:
+                stream = aiter_of(self._client.events)("execution_stream", calls.next(), **self._name, **place)
+                async with aclosing(stream) as events:
+                    async for event in events:
                         after = event.get("seq", after)
                         if event["type"] == "exit":
                             yield ExitEvent(**event)
@@ -317,7 +329,7 @@ class Execution:
             except (ProblemError, StreamError) as error:
                 if error.code != "history_gone":
                     raise
-                oldest = self.get(**calls.next())["oldest_seq"] - 1
+                oldest = (await aio(self.get)(**calls.next()))["oldest_seq"] - 1
                 if after is not None and oldest <= after:
                     # The service keeps all of the remaining output, and still does not return it.
                     raise

@@ -4,19 +4,21 @@ Files for several agents belong on the drive of the room, which is mounted at /m
 """
 
 import os
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Unpack, cast
 
 from ._generated.schemas import FileChanged, SandboxFileEntry, WrittenSandboxFile
 from .client import Client, Download, given
+from .coroutines import aio, aiter_of, blocking, iterating
 from .errors import NotFoundError, RoomdError
 from .execution import SandboxName
 from .headers import conditional, ranged
+from .http1 import FileBody
 from .spellings import strict
-from .transport import CallOptions, FileBody
+from .transport import CallOptions
 
 AT_ONCE = 8
 """Number of files that are sent in parallel."""
@@ -32,27 +34,31 @@ class Files:
         self._client = client
         self._sandbox = sandbox
 
-    def open(
+    @blocking
+    async def open(
         self, path: str, *, offset: int = 0, length: int | None = None, **options: Unpack[CallOptions]
     ) -> Download:
         """Streams a file, or `length` bytes of it from `offset`. Raises NotFoundError."""
         if length == 0:
             return Download(None)
-        return self._client.download("sandbox_file_get", ranged(options, offset, length), **self._at(path))
+        return await aio(self._client.download)("sandbox_file_get", ranged(options, offset, length), **self._at(path))
 
-    def read(
+    @blocking
+    async def read(
         self, path: str, *, offset: int = 0, length: int | None = None, **options: Unpack[CallOptions]
     ) -> bytes:
         """Reads a file, or `length` bytes of it from `offset`. Raises NotFoundError."""
         if length == 0:
             return b""
-        return self._client.read("sandbox_file_get", ranged(options, offset, length), **self._at(path))
+        return await aio(self._client.read)("sandbox_file_get", ranged(options, offset, length), **self._at(path))
 
-    def read_text(self, path: str, **options: Unpack[CallOptions]) -> str:
+    @blocking
+    async def read_text(self, path: str, **options: Unpack[CallOptions]) -> str:
         """Reads a file as UTF-8 text. Raises NotFoundError."""
-        return self.read(path, **options).decode()
+        return (await aio(self.read)(path, **options)).decode()
 
-    def write(
+    @blocking
+    async def write(
         self,
         path: str,
         data: FileBody,
@@ -70,9 +76,10 @@ class Files:
         """
         input = given(mode=mode, owner=owner, overwrite=overwrite)
         call = conditional(options, if_match)
-        return self._client.upload("sandbox_file_put", data, call, **self._at(path), **input)
+        return await self._client._upload("sandbox_file_put", data, call, **self._at(path), **input)
 
-    def write_many(
+    @blocking
+    async def write_many(
         self,
         files: Mapping[str, FileBody],
         *,
@@ -81,15 +88,18 @@ class Files:
         **options: Unpack[CallOptions],
     ) -> None:
         """Writes several files, by path, in parallel; some may be written if one fails."""
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            for _ in pool.map(lambda each: self.write(*each, mode=mode, owner=owner, **options), files.items()):
-                pass
+        write = partial(aio(self.write), mode=mode, owner=owner, **options)
+        await self._client._network.each([partial(write, *each) for each in files.items()], AT_ONCE)
 
-    def upload(self, local: str | os.PathLike[str], path: str, **options: Unpack[CallOptions]) -> WrittenSandboxFile:
+    @blocking
+    async def upload(
+        self, local: str | os.PathLike[str], path: str, **options: Unpack[CallOptions]
+    ) -> WrittenSandboxFile:
         """Writes a local file to the sandbox."""
-        return self.write(path, Path(local), **options)
+        return await aio(self.write)(path, Path(local), **options)
 
-    def upload_dir(
+    @blocking
+    async def upload_dir(
         self,
         local: str | os.PathLike[str],
         path: str,
@@ -98,24 +108,25 @@ class Files:
         **options: Unpack[CallOptions],
     ) -> None:
         """Copies the content of a local directory to one of the sandbox, with permissions. Symbolic links are left out."""
-        self.mkdir(path, owner=owner, **options)
+        await aio(self.mkdir)(path, owner=owner, **options)
         for entry in sorted(Path(local).iterdir()):
             to = f"{path.rstrip('/')}/{entry.name}"
             if entry.is_symlink():
                 continue
             if entry.is_dir():
-                self.upload_dir(entry, to, owner=owner, **options)
+                await aio(self.upload_dir)(entry, to, owner=owner, **options)
             elif entry.is_file():
                 mode = f"{entry.stat().st_mode & PERMISSIONS:04o}"
-                self.write(to, entry, mode=mode, owner=owner, **options)
+                await aio(self.write)(to, entry, mode=mode, owner=owner, **options)
 
-    def download_dir(self, path: str, local: str | os.PathLike[str], **options: Unpack[CallOptions]) -> None:
+    @blocking
+    async def download_dir(self, path: str, local: str | os.PathLike[str], **options: Unpack[CallOptions]) -> None:
         """Copies the content of a directory to a local one, with permissions and symbolic links, without devices and pipes."""
         top = Path(local).resolve()
         top.mkdir(parents=True, exist_ok=True)
         above = len(path.rstrip("/")) + 1
         links: list[tuple[Path, str]] = []
-        for entry in self.list(path, recursive=True, **options):
+        async for entry in aiter_of(self.list)(path, recursive=True, **options):
             place = Path(os.path.normpath(top / entry["path"][above:]))
             # The sandbox is untrusted and may report any name.
             if "path_b64" in entry or top not in place.parents:
@@ -129,8 +140,8 @@ class Files:
             elif entry["type"] == "file":
                 if place.is_symlink():
                     place.unlink()
-                with self.open(entry["path"], **options) as download, place.open("wb") as file:
-                    file.writelines(download)
+                with await aio(self.open)(entry["path"], **options) as download, place.open("wb") as file:
+                    await download._write_to(file)
                 place.chmod(int(entry["mode"], 8) & PERMISSIONS)
         # Links are created last, so that nothing is written through one.
         for place, target in links:
@@ -140,60 +151,70 @@ class Files:
                 place.unlink()
             place.symlink_to(target)
 
+    @iterating
     def list(
         self, path: str, *, recursive: bool | None = None, **options: Unpack[CallOptions]
-    ) -> Iterator[SandboxFileEntry]:
+    ) -> AsyncGenerator[SandboxFileEntry, None]:
         """Yields the entries of a directory, sorted by name; with `recursive` also those below on the same file system."""
         input = given(recursive=recursive)
-        return self._client.items("sandbox_file_list", options, **self._at(path), **input)
+        return aiter_of(self._client.items)("sandbox_file_list", options, **self._at(path), **input)
 
-    def stat(self, path: str, *, follow: bool = True, **options: Unpack[CallOptions]) -> SandboxFileEntry:
+    @blocking
+    async def stat(self, path: str, *, follow: bool = True, **options: Unpack[CallOptions]) -> SandboxFileEntry:
         """Describes an entry; with `follow=False` a symbolic link itself, not its target. Raises NotFoundError."""
-        return self._client.call("sandbox_file_stat", options, **self._at(path), follow=follow)
+        return await self._client._call("sandbox_file_stat", options, **self._at(path), follow=follow)
 
-    def exists(self, path: str, **options: Unpack[CallOptions]) -> bool:
+    @blocking
+    async def exists(self, path: str, **options: Unpack[CallOptions]) -> bool:
         """Whether an entry exists; a dangling symbolic link counts."""
         try:
-            self.stat(path, follow=False, **options)
+            await aio(self.stat)(path, follow=False, **options)
         except NotFoundError as error:
             if error.code != "path_not_found":
                 raise
             return False
         return True
 
-    def mkdir(
+    @blocking
+    async def mkdir(
         self, path: str, *, mode: str | None = None, owner: str | None = None, **options: Unpack[CallOptions]
     ) -> None:
         """Creates a directory and those above it; an existing one is no error."""
-        self._client.call("sandbox_file_mkdir", options, **self._at(path), **given(mode=mode, owner=owner))
+        await self._client._call("sandbox_file_mkdir", options, **self._at(path), **given(mode=mode, owner=owner))
 
-    def move(self, path: str, to: str, *, overwrite: bool | None = None, **options: Unpack[CallOptions]) -> None:
+    @blocking
+    async def move(self, path: str, to: str, *, overwrite: bool | None = None, **options: Unpack[CallOptions]) -> None:
         """Moves or renames an entry; with `overwrite` it may replace a file."""
         input = given(overwrite=overwrite)
-        self._client.call("sandbox_file_move", options, **self._sandbox, from_=path, to=to, **input)
+        await self._client._call("sandbox_file_move", options, **self._sandbox, from_=path, to=to, **input)
 
-    def remove(self, path: str, *, recursive: bool = False, **options: Unpack[CallOptions]) -> None:
+    @blocking
+    async def remove(self, path: str, *, recursive: bool = False, **options: Unpack[CallOptions]) -> None:
         """Removes a file or an empty directory; with `recursive` also its content. Raises NotFoundError."""
-        self._client.call("sandbox_file_delete", options, **self._at(path), recursive=recursive)
+        await self._client._call("sandbox_file_delete", options, **self._at(path), recursive=recursive)
 
-    def delete(self, path: str, *, recursive: bool = False, **options: Unpack[CallOptions]) -> bool:
+    @blocking
+    async def delete(self, path: str, *, recursive: bool = False, **options: Unpack[CallOptions]) -> bool:
         """As `remove`; returns False if the entry does not exist."""
         try:
-            self.remove(path, recursive=recursive, **options)
+            await aio(self.remove)(path, recursive=recursive, **options)
         except NotFoundError as error:
             if error.code != "path_not_found":
                 raise
             return False
         return True
 
-    def watch(
+    @iterating
+    async def watch(
         self, path: str, *, recursive: bool | None = None, **options: Unpack[CallOptions]
-    ) -> Iterator[FileChanged]:
+    ) -> AsyncGenerator[FileChanged, None]:
         """Yields changes of a file or directory, with `recursive` also below it, until the watched entry is removed."""
         input = given(recursive=recursive)
-        for event in self._client.events("sandbox_file_watch", options, **self._at(path), **input):
-            if event["type"] != "watching":
-                yield cast(FileChanged, event)
+        watch = aiter_of(self._client.events)
+        async with aclosing(watch("sandbox_file_watch", options, **self._at(path), **input)) as events:
+            async for event in events:
+                if event["type"] != "watching":
+                    yield cast(FileChanged, event)
 
     def _at(self, path: str) -> dict[str, str]:
         if not path.startswith("/"):

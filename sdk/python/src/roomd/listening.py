@@ -1,6 +1,6 @@
 """Wait for a server in a sandbox: reads the kernel's socket tables as files, which works in any image."""
 
-from .cancel import current
+from .coroutines import aio
 from .errors import NotFoundError
 from .files import Files
 from .transport import Calls
@@ -11,12 +11,12 @@ LISTEN = "0A"
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.2, 1.0
 
 
-def wait_until_listening(files: Files, port: int, calls: Calls) -> None:
+async def wait_until_listening(files: Files, port: int, calls: Calls) -> None:
     """Returns once a socket listens on the port. Raises a TimeoutError once the time limit of the calls has expired."""
     pause = FIRST_PAUSE_SECONDS
-    while not any(is_listening(_read(files, table, calls), port) for table in TABLES):
+    while not any([is_listening(await _read(files, table, calls), port) for table in TABLES]):
         left = calls.left_ms
-        current().pause(pause if left is None else min(pause, left / 1000))
+        await files._client._network.pause(pause if left is None else min(pause, left / 1000))
         pause = min(pause * 2, MAX_PAUSE_SECONDS)
 
 
@@ -29,9 +29,9 @@ def is_listening(table: str, port: int) -> bool:
     return False
 
 
-def _read(files: Files, table: str, calls: Calls) -> str:
+async def _read(files: Files, table: str, calls: Calls) -> str:
     try:
-        return files.read_text(table, **calls.next())
+        return await aio(files.read_text)(table, **calls.next())
     except NotFoundError as error:
         # A kernel without IPv6 has only the first table.
         if error.code != "path_not_found":

@@ -1,6 +1,7 @@
 """A room: the sandboxes of a group of agents, their drive and their messages."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Literal, Unpack
 
@@ -10,6 +11,7 @@ from ._generated.schemas import Room as RoomRecord
 from ._generated.schemas import Sandbox as SandboxRecord
 from .agent import Agent, Destination, MessageOptions, Outgoing
 from .client import Client, given
+from .coroutines import aio, aiter_of, blocking, iterating
 from .drive import Drive
 from .records import Checkpoint, MessageReceipt, SentMessage
 from .sandbox import Sandbox, SandboxOptions, gone_is_done
@@ -42,72 +44,88 @@ class Room:
     def __repr__(self) -> str:
         return f"{type(self).__name__}(id={self.id!r})"
 
-    def get(self, **options: Unpack[CallOptions]) -> RoomRecord:
+    @blocking
+    async def get(self, **options: Unpack[CallOptions]) -> RoomRecord:
         """Its record."""
-        return self._client.call("room_get", options, room_id=self.id)
+        return await self._client._call("room_get", options, room_id=self.id)
 
-    def create_sandbox(self, agent_id: str, **options: Unpack[SandboxOptions]) -> Sandbox:
+    @blocking
+    async def create_sandbox(self, agent_id: str, **options: Unpack[SandboxOptions]) -> Sandbox:
         """Creates a sandbox for an agent, and waits until it runs commands."""
-        return Sandbox.create_in(self._client, self.id, agent_id, self.agent(agent_id), **options)
+        return await aio(Sandbox.create_in)(self._client, self.id, agent_id, self.agent(agent_id), **options)
 
     def sandbox(self, agent_id: str) -> Sandbox:
         """A sandbox that exists, by its agent. No call is made."""
         return Sandbox(self._client, self.id, agent_id, self.agent(agent_id))
 
-    def sandboxes(self, **options: Unpack[CallOptions]) -> Iterator[SandboxRecord]:
+    @iterating
+    def sandboxes(self, **options: Unpack[CallOptions]) -> AsyncGenerator[SandboxRecord, None]:
         """Yields the records of its sandboxes."""
-        return self._client.items("sandbox_list", options, room_id=self.id)
+        return aiter_of(self._client.items)("sandbox_list", options, room_id=self.id)
 
     def agent(self, id: str) -> Agent:
         """An agent of the room, by its name; it needs no sandbox."""
         return self._agents.setdefault(id, Agent(self._client, self.id, id))
 
-    def agents(self, **options: Unpack[CallOptions]) -> Iterator[AgentRecord]:
+    @iterating
+    def agents(self, **options: Unpack[CallOptions]) -> AsyncGenerator[AgentRecord, None]:
         """Yields the records of its agents."""
-        return self._client.items("agent_list", options, room_id=self.id)
+        return aiter_of(self._client.items)("agent_list", options, room_id=self.id)
 
-    def send(self, destination: Destination, payload: Any, **options: Unpack[MessageOptions]) -> SentMessage:
+    @blocking
+    async def send(self, destination: Destination, payload: Any, **options: Unpack[MessageOptions]) -> SentMessage:
         """Sends a message as the operator."""
-        return self.agent(OPERATOR).send(destination, payload, **options)
+        return await aio(self.agent(OPERATOR).send)(destination, payload, **options)
 
-    def send_many(self, messages: Sequence[Outgoing], **options: Unpack[CallOptions]) -> list[MessageReceipt]:
+    @blocking
+    async def send_many(self, messages: Sequence[Outgoing], **options: Unpack[CallOptions]) -> list[MessageReceipt]:
         """Sends up to 256 messages as the operator, in one call, all or none."""
-        return self.agent(OPERATOR).send_many(messages, **options)
+        return await aio(self.agent(OPERATOR).send_many)(messages, **options)
 
-    def events(self, *, after: int | None = None) -> Generator[AuditRecord, None, None]:
+    @iterating
+    async def events(self, *, after: int | None = None) -> AsyncGenerator[AuditRecord, None]:
         """Yields audit records from now on, or those after the record with number `after`; 0 is the start of the room."""
         if after is None:
             # Determine the current position first: the connection may break before the first event.
-            newest = self._client.call("audit_list", None, room_id=self.id, limit=1)["items"]
+            newest = (await self._client._call("audit_list", None, room_id=self.id, limit=1))["items"]
             after = newest[0]["seq"] if newest else 0
-        events: Any = self._client.events("room_events", room_id=self.id, after=after)
-        yield from events
+        records: Any = aiter_of(self._client.events)("room_events", room_id=self.id, after=after)
+        async with aclosing(records):
+            async for record in records:
+                yield record
 
-    def checkpoint(self, *, name: str | None = None, **options: Unpack[CallOptions]) -> Checkpoint:
+    @blocking
+    async def checkpoint(self, *, name: str | None = None, **options: Unpack[CallOptions]) -> Checkpoint:
         """Saves the state of the room at one instant: sandboxes, drive, messages and barriers."""
-        return Checkpoint(self._client.call("room_checkpoint", options, room_id=self.id, **given(name=name)))
+        return Checkpoint(await self._client._call("room_checkpoint", options, room_id=self.id, **given(name=name)))
 
-    def fork(self, room_id: str, *, checkpoint_id: str | None = None, **options: Unpack[CallOptions]) -> "Room":
+    @blocking
+    async def fork(self, room_id: str, *, checkpoint_id: str | None = None, **options: Unpack[CallOptions]) -> "Room":
         """Creates another room from the current state, or from a checkpoint; its sandboxes continue there."""
         input = given(checkpoint_id=checkpoint_id)
-        self._client.call("room_fork", options, source_room_id=self.id, room_id=room_id, **input)
+        await self._client._call("room_fork", options, source_room_id=self.id, room_id=room_id, **input)
         return Room(self._client, room_id, is_own=True)
 
-    def restore(self, checkpoint_id: str, **options: Unpack[CallOptions]) -> RoomRestoreResult:
+    @blocking
+    async def restore(self, checkpoint_id: str, **options: Unpack[CallOptions]) -> RoomRestoreResult:
         """Restores the room to a checkpoint."""
-        return self._client.call("room_restore", options, room_id=self.id, checkpoint_id=checkpoint_id)
+        return await self._client._call("room_restore", options, room_id=self.id, checkpoint_id=checkpoint_id)
 
-    def destroy(self, *, drive: Literal["retain", "delete"] | None = None, **options: Unpack[CallOptions]) -> None:
+    @blocking
+    async def destroy(self, *, drive: Literal["retain", "delete"] | None = None, **options: Unpack[CallOptions]) -> None:
         """Destroys the room and its sandboxes; a room that has ended is no error.
 
         The drive is kept for a day, unless `drive` is "delete".
         """
         with gone_is_done():
-            self._client.call("room_destroy", options, room_id=self.id, **given(drive=drive))
+            await self._client._call("room_destroy", options, room_id=self.id, **given(drive=drive))
 
     def __enter__(self) -> "Room":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    @blocking
+    async def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
         if self._is_own:
-            self.destroy(drive="retain" if self._keep else "delete")
+            await aio(self.destroy)(drive="retain" if self._keep else "delete")

@@ -3,7 +3,7 @@
 import builtins
 import math
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, Literal, Unpack
@@ -11,8 +11,8 @@ from typing import Any, Literal, Unpack
 from ._generated.schemas import Room, SandboxCreateRequestLifecycle
 from ._generated.schemas import Sandbox as SandboxRecord
 from .agent import WAIT_MS, Agent
-from .cancel import Cancel, current
 from .client import Client, digest_of, given
+from .coroutines import aio, aiter_of, blocking, iterating
 from .errors import ConflictError, ForkError, GoneError, NotFoundError, ProblemError, RoomdError, TimeoutError
 from .execution import ENDING_MS, Command, CommandOptions, CommandResult, Execution, OutputHeard, SandboxName
 from .files import Files
@@ -103,7 +103,8 @@ class Sandbox:
         return f"{type(self).__name__}(room_id={self.room_id!r}, agent_id={self.agent_id!r})"
 
     @classmethod
-    def create(
+    @blocking
+    async def create(
         cls,
         *,
         url: str | None = None,
@@ -118,7 +119,12 @@ class Sandbox:
         By default it hibernates after 15 minutes without use and is woken by the next use, and the room is destroyed
         after 24 hours, or `ttl_seconds`; None is never. `keep` keeps the drive for a day after `destroy`.
         """
-        client = Client(url, api_key, ca)
+        return await cls._create_with(Client(url, api_key, ca), options, keep, ttl_seconds)
+
+    @classmethod
+    async def _create_with(
+        cls, client: Client, options: SandboxOptions, keep: bool = False, ttl_seconds: int | None = ROOM_SECONDS
+    ) -> "Sandbox":
         calls = Calls(options)
         lasting = options.get("max_duration_seconds")
         if ttl_seconds == ROOM_SECONDS and lasting is not None:
@@ -130,37 +136,39 @@ class Sandbox:
         labels = {**options.get("labels", {}), OWN_ROOM_LABEL: "true"}
         has_room = False
         try:
-            create_room(client, calls.next(), room_id=room_id, labels=labels, **given(ttl_seconds=ttl_seconds))
+            await create_room(client, calls.next(), room_id=room_id, labels=labels, **given(ttl_seconds=ttl_seconds))
             has_room = True
-            made = cls._created(client, room_id, OWN_AGENT, None, calls, options)
+            made = await cls._created(client, room_id, OWN_AGENT, None, calls, options)
         except BaseException as error:
             # A refused create left no room. With a reused idempotency key, the room is the earlier call's.
             is_of_earlier_call = isinstance(error, ProblemError) and error.code == "idempotency_key_reused"
             may_have_room = has_room or not (isinstance(error, ProblemError) or is_no_connection(error))
             if not is_of_earlier_call and may_have_room:
-                # A new scope: the caller's cancellation does not stop this call.
-                with Cancel(), suppress(RoomdError):
-                    client.call("room_destroy", {"wait_ms": ENDING_MS}, room_id=room_id, drive="delete")
+                await client._network.finish(_abandon_room(client, room_id))
             client.close()
             raise
         return made._owned(keep)
 
     @classmethod
-    def connect(
+    @blocking
+    async def connect(
         cls, id: str, *, url: str | None = None, api_key: str | None = None, ca: str | None = None, keep: bool = False
     ) -> "Sandbox":
         """A sandbox that exists, by its `sandbox_id` or "ROOM/AGENT".
 
         If `Sandbox.create` created it, `destroy` ends its room as well. Raises NotFoundError if it does not exist.
         """
-        client = Client(url, api_key, ca)
+        return await cls._connect_with(Client(url, api_key, ca), id, keep)
+
+    @classmethod
+    async def _connect_with(cls, client: Client, id: str, keep: bool = False) -> "Sandbox":
         try:
-            found = client.call("locate", None, id=id)
+            found = await client._call("locate", None, id=id)
             room_id, agent_id = found["room_id"], found["agent_id"]
             if room_id is None or agent_id is None:
                 raise RoomdError(f"{id} is not a sandbox.")
-            record = client.call("sandbox_get", None, room_id=room_id, sandbox=agent_id)
-            room = client.call("room_get", None, room_id=room_id)
+            record = await client._call("sandbox_get", None, room_id=room_id, sandbox=agent_id)
+            room = await client._call("room_get", None, room_id=room_id)
         except BaseException:
             client.close()
             raise
@@ -171,6 +179,7 @@ class Sandbox:
         return made._owned(keep) if is_own else made
 
     @classmethod
+    @iterating
     def list(
         cls,
         *,
@@ -180,12 +189,18 @@ class Sandbox:
         url: str | None = None,
         api_key: str | None = None,
         ca: str | None = None,
-    ) -> Iterator[SandboxRecord]:
+    ) -> AsyncGenerator[SandboxRecord, None]:
         """Records of the organization's sandboxes, over all rooms; `label` is a name and its value."""
-        client = Client(url, api_key, ca)
+        return cls._list_with(Client(url, api_key, ca), label, state, room_id)
+
+    @classmethod
+    async def _list_with(
+        cls, client: Client, label: tuple[str, str] | None, state: str | None = None, room_id: str | None = None
+    ) -> AsyncGenerator[SandboxRecord, None]:
         wanted: Any = given(label=None if label is None else ":".join(label), state=state, room_id=room_id)
         try:
-            yield from client.items("org_sandbox_list", None, **wanted)
+            async for record in aiter_of(client.items)("org_sandbox_list", None, **wanted):
+                yield record
         finally:
             client.close()
 
@@ -193,8 +208,15 @@ class Sandbox:
         self._owns_room, self._owns_client, self._keeps_drive = True, True, keep
         return self
 
+    def _on(self, client: Client) -> "Sandbox":
+        """The same sandbox with another client."""
+        made = Sandbox(client, self.room_id, self.agent_id, record=self._record)
+        made._owns_room, made._owns_client, made._keeps_drive = self._owns_room, self._owns_client, self._keeps_drive
+        return made
+
     @classmethod
-    def create_in(
+    @blocking
+    async def create_in(
         cls,
         client: Client,
         room_id: str,
@@ -203,14 +225,14 @@ class Sandbox:
         **options: Unpack[SandboxOptions],
     ) -> "Sandbox":
         """Creates a sandbox in a room, and waits until it runs commands."""
-        return cls._created(client, room_id, agent_id, agent, Calls(options), options)
+        return await cls._created(client, room_id, agent_id, agent, Calls(options), options)
 
     @classmethod
-    def _created(
+    async def _created(
         cls, client: Client, room_id: str, agent_id: str, agent: Agent | None, calls: Calls, options: SandboxOptions
     ) -> "Sandbox":
-        begun = client.call("sandbox_create", calls.next(), room_id=room_id, agent_id=agent_id, **_wanted(options))
-        return cls(client, room_id, agent_id, agent, _await_start(client, calls, begun))
+        begun = await client._call("sandbox_create", calls.next(), room_id=room_id, agent_id=agent_id, **_wanted(options))
+        return cls(client, room_id, agent_id, agent, await _await_start(client, calls, begun))
 
     @property
     def sandbox_id(self) -> str:
@@ -232,40 +254,47 @@ class Sandbox:
         self._record = record
         return record
 
-    def get(self, **options: Unpack[CallOptions]) -> SandboxRecord:
+    @blocking
+    async def get(self, **options: Unpack[CallOptions]) -> SandboxRecord:
         """Its record."""
-        return self._noted(self._client.call("sandbox_get", options, **self._name))
+        return self._noted(await self._client._call("sandbox_get", options, **self._name))
 
-    def is_running(self, **options: Unpack[CallOptions]) -> bool:
+    @blocking
+    async def is_running(self, **options: Unpack[CallOptions]) -> bool:
         """Whether it runs now; False while it hibernates and after its end."""
         try:
-            return self.get(**options)["state"] == "running"
+            return (await aio(self.get)(**options))["state"] == "running"
         except (NotFoundError, GoneError):
             return False
 
-    def update(self, **change: Any) -> SandboxRecord:
+    @blocking
+    async def update(self, **change: Any) -> SandboxRecord:
         """Changes labels, idle action or end. `change` has the fields of `schemas.SandboxUpdateRequest`."""
-        return self._noted(self._client.call("sandbox_update", None, **self._name, **change))
+        return self._noted(await self._client._call("sandbox_update", None, **self._name, **change))
 
-    def set_timeout(self, ms: float, **options: Unpack[CallOptions]) -> None:
+    @blocking
+    async def set_timeout(self, ms: float, **options: Unpack[CallOptions]) -> None:
         """Sets its end, and the end of a dedicated room, to `ms` from now; a later call moves the end."""
         calls = Calls(options)
         if ms < LEAST_LIFETIME_MS:
             raise ValueError(f"set_timeout takes milliseconds, at least {LEAST_LIFETIME_MS}: {ms:g} s are {ms * 1000:g}.")
         seconds = math.ceil(ms / 1000)
-        self._noted(self._client.call("sandbox_update", calls.next(), **self._name, expires_in_seconds=seconds))
+        self._noted(await self._client._call("sandbox_update", calls.next(), **self._name, expires_in_seconds=seconds))
         if self._owns_room:
-            self._client.call("room_update", calls.next(), room_id=self.room_id, expires_in_seconds=seconds)
+            await self._client._call("room_update", calls.next(), room_id=self.room_id, expires_in_seconds=seconds)
 
-    def set_egress(self, allowlist: Sequence[str], **options: Unpack[CallOptions]) -> Any:
+    @blocking
+    async def set_egress(self, allowlist: Sequence[str], **options: Unpack[CallOptions]) -> Any:
         """Replaces the list of destinations that it may connect to; other open connections are closed."""
-        return self._client.call("egress_set", options, **self._name, allowlist=names_of(allowlist, "Destinations"))
+        return await self._client._call("egress_set", options, **self._name, allowlist=names_of(allowlist, "Destinations"))
 
-    def metrics(self, **options: Unpack[CallOptions]) -> Any:
+    @blocking
+    async def metrics(self, **options: Unpack[CallOptions]) -> Any:
         """Its use of CPU, memory and disk now."""
-        return self._client.call("sandbox_metrics", options, **self._name)
+        return await self._client._call("sandbox_metrics", options, **self._name)
 
-    def logs(
+    @blocking
+    async def logs(
         self,
         *,
         source: Literal["console", "agent"] | None = None,
@@ -275,24 +304,27 @@ class Sandbox:
     ) -> Any:
         """Lines of its console, or of its agent's log, from a byte offset on."""
         wanted = given(source=source, after=after, limit=limit)
-        return self._client.call("sandbox_logs", options, **self._name, **wanted)
+        return await self._client._call("sandbox_logs", options, **self._name, **wanted)
 
-    def exists(self, path: str, **options: Unpack[CallOptions]) -> bool:
+    @blocking
+    async def exists(self, path: str, **options: Unpack[CallOptions]) -> bool:
         """Whether a file or directory exists on its disk."""
-        return self.files.exists(path, **options)
+        return await aio(self.files.exists)(path, **options)
 
-    def wait_for_port(self, port: int, **options: Unpack[CallOptions]) -> None:
+    @blocking
+    async def wait_for_port(self, port: int, **options: Unpack[CallOptions]) -> None:
         """Waits until a server listens on a port, without exposing it.
 
         Raises TimeoutError after `wait_ms`, 60 s by default.
         """
         wait_ms = _server_wait(options)
         try:
-            wait_until_listening(self.files, port, Calls({**options, "wait_ms": wait_ms}))
+            await wait_until_listening(self.files, port, Calls({**options, "wait_ms": wait_ms}))
         except TimeoutError as error:
             raise TimeoutError(f"No server listens on port {port} after {wait_ms:g} ms.") from error
 
-    def exec(
+    @blocking
+    async def exec(
         self,
         command: Command,
         *,
@@ -306,7 +338,7 @@ class Sandbox:
         `timeout_ms` ends the command, after 10 minutes by default; `wait_ms` ends only the waiting, with a
         TimeoutError. A command that fails is no error: see `exit_code`.
         """
-        return Execution.run(
+        return await aio(Execution.run)(
             self._client,
             self._name,
             command,
@@ -316,24 +348,27 @@ class Sandbox:
             **options,
         )
 
-    def start(self, command: Command, **options: Unpack[CommandOptions]) -> Execution:
+    @blocking
+    async def start(self, command: Command, **options: Unpack[CommandOptions]) -> Execution:
         """Starts a command and leaves it running, without a time limit by default."""
-        return Execution.start(self._client, self._name, command, **options)
+        return await aio(Execution.start)(self._client, self._name, command, **options)
 
     def execution(self, id: str) -> Execution:
         """A command that was started before, by its `exec_id`."""
         return Execution(self._client, self._name, id)
 
-    def open_terminal(self, *, rows: int = 24, cols: int = 80, **wanted: Any) -> Terminal:
+    @blocking
+    async def open_terminal(self, *, rows: int = 24, cols: int = 80, **wanted: Any) -> Terminal:
         """Opens a terminal, a login shell by default. `wanted` has the other fields of `schemas.TerminalCreateRequest`."""
-        made = self._client.call("terminal_create", None, **self._name, rows=rows, cols=cols, **wanted)
+        made = await self._client._call("terminal_create", None, **self._name, rows=rows, cols=cols, **wanted)
         return Terminal(self._client, self._name, made["terminal_id"])
 
     def terminal(self, id: str) -> Terminal:
         """A terminal that exists, by its id."""
         return Terminal(self._client, self._name, id)
 
-    def expose_port(
+    @blocking
+    async def expose_port(
         self,
         port: int,
         *,
@@ -347,15 +382,16 @@ class Sandbox:
         """
         input = given(visibility=visibility)
         if not wait:
-            return ExposedPort(self._client.call("sandbox_expose_port", options, **self._name, port=port, **input))
+            return ExposedPort(await self._client._call("sandbox_expose_port", options, **self._name, port=port, **input))
         calls = Calls({**options, "wait_ms": _server_wait(options)})
         while True:
             input["wait_ms"] = int(min(WAIT_MS, calls.left_ms or WAIT_MS))
-            exposed = self._client.call("sandbox_expose_port", calls.next(), **self._name, port=port, **input)
+            exposed = await self._client._call("sandbox_expose_port", calls.next(), **self._name, port=port, **input)
             if exposed["listening"]:
                 return ExposedPort(exposed)
 
-    def snapshot(
+    @blocking
+    async def snapshot(
         self,
         *,
         name: str | None = None,
@@ -364,15 +400,16 @@ class Sandbox:
     ) -> Snapshot:
         """Saves its current state; it keeps running."""
         input = given(name=name, mode=mode)
-        return Snapshot(self._client.call("sandbox_snapshot", options, **self._name, **input))
+        return Snapshot(await self._client._call("sandbox_snapshot", options, **self._name, **input))
 
-    def fork(self, agents: Sequence[str], **options: Unpack[CallOptions]) -> "builtins.list[Sandbox]":
+    @blocking
+    async def fork(self, agents: Sequence[str], **options: Unpack[CallOptions]) -> "builtins.list[Sandbox]":
         """Makes running copies of it in its room, one for each agent.
 
         Raises ForkError, with the copies made, if any failed.
         """
         wanted: Any = [{"agent_id": agent_id} for agent_id in names_of(agents, "Agents")]
-        items = self._client.call("sandbox_fork", options, **self._name, agents=wanted)["items"]
+        items = (await self._client._call("sandbox_fork", options, **self._name, agents=wanted))["items"]
         records = [item["sandbox"] for item in items if item["sandbox"] is not None]
         made = [Sandbox(self._client, each["room_id"], each["agent_id"], record=each) for each in records]
         failed = [(item["agent_id"], item["problem"]) for item in items]
@@ -381,31 +418,36 @@ class Sandbox:
             raise ForkError(made, problems)
         return made
 
-    def rollback(self, snapshot_id: str, **options: Unpack[CallOptions]) -> SandboxRecord:
+    @blocking
+    async def rollback(self, snapshot_id: str, **options: Unpack[CallOptions]) -> SandboxRecord:
         """Restores it to a snapshot."""
-        return self._noted(self._client.call("sandbox_rollback", options, **self._name, snapshot_id=snapshot_id))
+        return self._noted(await self._client._call("sandbox_rollback", options, **self._name, snapshot_id=snapshot_id))
 
-    def standby(self, **options: Unpack[CallOptions]) -> SandboxRecord:
+    @blocking
+    async def standby(self, **options: Unpack[CallOptions]) -> SandboxRecord:
         """Pauses it in memory."""
-        return self._noted(self._client.call("sandbox_standby", options, **self._name))
+        return self._noted(await self._client._call("sandbox_standby", options, **self._name))
 
-    def hibernate(self, **options: Unpack[CallOptions]) -> SandboxRecord:
+    @blocking
+    async def hibernate(self, **options: Unpack[CallOptions]) -> SandboxRecord:
         """Saves it to disk; it uses no memory until it is resumed or woken."""
-        return self._noted(self._client.call("sandbox_hibernate", options, **self._name))
+        return self._noted(await self._client._call("sandbox_hibernate", options, **self._name))
 
-    def resume(self, **options: Unpack[CallOptions]) -> SandboxRecord:
+    @blocking
+    async def resume(self, **options: Unpack[CallOptions]) -> SandboxRecord:
         """Resumes it from standby or hibernation."""
-        return self._noted(self._client.call("sandbox_resume", options, **self._name))
+        return self._noted(await self._client._call("sandbox_resume", options, **self._name))
 
-    def destroy(self, **options: Unpack[CallOptions]) -> None:
+    @blocking
+    async def destroy(self, **options: Unpack[CallOptions]) -> None:
         """Destroys it, and a dedicated room with its drive. A sandbox that has ended is no error."""
         try:
             with gone_is_done():
                 if self._owns_room:
                     drive: Any = "retain" if self._keeps_drive else "delete"
-                    self._client.call("room_destroy", options, room_id=self.room_id, drive=drive)
+                    await self._client._call("room_destroy", options, room_id=self.room_id, drive=drive)
                 else:
-                    self._client.call("sandbox_destroy", options, **self._name)
+                    await self._client._call("sandbox_destroy", options, **self._name)
         finally:
             if self._owns_client:
                 self._client.close()
@@ -413,8 +455,11 @@ class Sandbox:
     def __enter__(self) -> "Sandbox":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.destroy()
+    @blocking
+    async def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await aio(self.destroy)()
 
 
 def _server_wait(options: CallOptions) -> float:
@@ -434,10 +479,15 @@ def gone_is_done() -> Iterator[None]:
             raise
 
 
-def create_room(client: Client, options: CallOptions, **wanted: Any) -> Room:
+async def create_room(client: Client, options: CallOptions, **wanted: Any) -> Room:
     """Creates a room, with a generated name by default."""
     name = {"room_id": _room_name(options.get("idempotency_key"))}
-    return client.call("room_create", options, **{**name, **wanted})
+    return await client._call("room_create", options, **{**name, **wanted})
+
+
+async def _abandon_room(client: Client, room_id: str) -> None:
+    with suppress(RoomdError):
+        await client._call("room_destroy", {"wait_ms": ENDING_MS}, room_id=room_id, drive="delete")
 
 
 def _room_name(key: str | None) -> str:
@@ -456,14 +506,14 @@ def _wanted(options: SandboxOptions) -> dict[str, Any]:
     )
 
 
-def _await_start(client: Client, calls: Calls, record: SandboxRecord) -> SandboxRecord:
+async def _await_start(client: Client, calls: Calls, record: SandboxRecord) -> SandboxRecord:
     """Waits until it runs commands: if the start takes long, the service responds earlier."""
     name: SandboxName = {"room_id": record["room_id"], "sandbox": record["sandbox_id"]}
     while record["state"] in STARTING:
-        current().pause(STARTING_PAUSE_SECONDS)
+        await client._network.pause(STARTING_PAUSE_SECONDS)
         options = calls.next()
         wait_ms = int(min(WAIT_MS, options.get("wait_ms", WAIT_MS)))
-        record = client.call("sandbox_get", options, **name, wait_ms=wait_ms)
+        record = await client._call("sandbox_get", options, **name, wait_ms=wait_ms)
     if record["state"] in ("failed", "destroying", "destroyed"):
         raise RoomdError(f"The sandbox {record['sandbox_id']} has not started: {record['status']['message']}")
     return record

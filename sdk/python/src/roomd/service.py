@@ -1,14 +1,15 @@
 """Entry point of the SDK: a service, its rooms and its templates."""
 
 import base64
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Unpack
 
 from ._generated.schemas import Room as RoomRecord
 from ._generated.schemas import Template, TemplateBuild
 from .client import Client, given
+from .coroutines import aio, aiter_of, blocking, iterating
 from .errors import TemplateBuildError
 from .room import Room
 from .sandbox import create_room
@@ -30,7 +31,8 @@ class Rooms:
         """The rooms of the service of a client."""
         self._client = client
 
-    def create(
+    @blocking
+    async def create(
         self,
         room_id: str | None = None,
         *,
@@ -44,15 +46,17 @@ class Rooms:
         The end of its `with` destroys it, and deletes its drive unless `keep`.
         """
         wanted = given(room_id=room_id, labels=labels, ttl_seconds=ttl_seconds)
-        return Room(self._client, create_room(self._client, options, **wanted)["room_id"], is_own=True, keep=keep)
+        made = await create_room(self._client, options, **wanted)
+        return Room(self._client, made["room_id"], is_own=True, keep=keep)
 
     def open(self, room_id: str) -> Room:
         """A room that exists. It is not destroyed at the end of a `with` block."""
         return Room(self._client, room_id)
 
-    def list(self, **options: Unpack[CallOptions]) -> Iterator[RoomRecord]:
+    @iterating
+    def list(self, **options: Unpack[CallOptions]) -> AsyncGenerator[RoomRecord, None]:
         """Yields the records of all rooms."""
-        return self._client.items("room_list", options)
+        return aiter_of(self._client.items)("room_list", options)
 
 
 @strict
@@ -63,39 +67,45 @@ class Templates:
         """The templates of the service of a client."""
         self._client = client
 
-    def get(self, template_id: str, **options: Unpack[CallOptions]) -> Template:
+    @blocking
+    async def get(self, template_id: str, **options: Unpack[CallOptions]) -> Template:
         """Describes a template."""
-        return self._client.call("template_get", options, template_id=template_id)
+        return await self._client._call("template_get", options, template_id=template_id)
 
-    def list(self, **options: Unpack[CallOptions]) -> Iterator[Template]:
+    @iterating
+    def list(self, **options: Unpack[CallOptions]) -> AsyncGenerator[Template, None]:
         """Yields all templates."""
-        return self._client.items("template_list", options)
+        return aiter_of(self._client.items)("template_list", options)
 
-    def build(self, wanted: Mapping[str, Any], *, on_output: Callable[[str], None] | None = None) -> TemplateBuild:
+    @blocking
+    async def build(
+        self, wanted: Mapping[str, Any], *, on_output: Callable[[str], None] | None = None
+    ) -> TemplateBuild:
         """Builds a template from an image and waits until it is ready.
 
         `wanted` has the fields of `schemas.TemplateCreateRequest`. Raises TemplateBuildError with the last lines of the
         output.
         """
         output = ""
-        build = self._client.call("template_create", None, **wanted)
+        build = await self._client._call("template_create", None, **wanted)
         name = {"template_id": build["template_id"], "build_id": build["build_id"]}
-        with closing(self._client.events("template_build_stream", **name)) as events:
-            for event in events:
+        async with aclosing(aiter_of(self._client.events)("template_build_stream", **name)) as events:
+            async for event in events:
                 if event["type"] != "stdout":
                     continue
                 text = base64.b64decode(event["data_b64"]).decode(errors="replace")
                 output = (output + text)[-MAX_LAST_CHARACTERS:]
                 if on_output is not None:
                     on_output(text)
-        built = self._client.call("template_build_get", None, **name)
+        built = await self._client._call("template_build_get", None, **name)
         if built["state"] != "ready":
             raise TemplateBuildError(built, output.rstrip().split("\n")[-LAST_LINES:])
         return built
 
-    def remove(self, template_id: str, **options: Unpack[CallOptions]) -> None:
+    @blocking
+    async def remove(self, template_id: str, **options: Unpack[CallOptions]) -> None:
         """Deletes a template."""
-        self._client.call("template_remove", options, template_id=template_id)
+        await self._client._call("template_remove", options, template_id=template_id)
 
 
 @strict

@@ -81,7 +81,7 @@ def _options_of(function: Callable[..., Any]) -> frozenset[str]:
     return frozenset()
 
 
-def _checked(function: Callable[..., Any], taken: frozenset[str]) -> Callable[..., Any]:
+def _checked(function: Any, taken: frozenset[str]) -> Any:
     @functools.wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
         for name in kwargs:
@@ -90,6 +90,8 @@ def _checked(function: Callable[..., Any], taken: frozenset[str]) -> Callable[..
                 raise TypeError(f"{function.__qualname__}() has no option {name}{hint}")
         return function(*args, **kwargs)
 
+    if hasattr(function, "coroutine"):
+        checked.coroutine = _checked(function.coroutine, taken)  # type: ignore[attr-defined]
     return checked
 
 

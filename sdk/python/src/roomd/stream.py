@@ -5,13 +5,14 @@ An interrupted stream never counts as ended.
 
 import json
 import time
-from collections.abc import Callable, Generator
-from contextlib import closing
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from typing import Any
 
-from .cancel import current
 from .errors import ConnectionError, ProblemError, RoomdError, StreamError, TimeoutError
-from .transport import Answer, is_moving, is_no_connection
+from .http1 import Answer
+from .network import Network
+from .transport import is_moving, is_no_connection
 
 SILENT_SECONDS = 45.0
 """Timeout without data: the service sends a ping every 15 s."""
@@ -25,14 +26,15 @@ Event = dict[str, Any]
 Place = str | int
 
 
-def follow(
-    open_after: Callable[[Place | None, float | None], Answer],
+async def follow(
+    network: Network,
+    open_after: Callable[[Place | None, float | None], Awaitable[Answer]],
     place_of: Callable[[Event], Place | None],
     is_last: Callable[[Event], bool],
     may_end: bool,
     left_ms: Callable[[], float | None] = lambda: None,
     has_answered: Callable[[], bool] = lambda: True,
-) -> Generator[Event, None, None]:
+) -> AsyncGenerator[Event, None]:
     """Yields all events but pings. Raises if the service reports that the stream cannot continue, and after two minutes
     without the service.
 
@@ -48,10 +50,10 @@ def follow(
     while True:
         wrong: RoomdError | None = None
         try:
-            answer = open_after(last, open_ms)
+            answer = await open_after(last, open_ms)
             open_ms = REOPEN_MS
-            with closing(_events_of(answer, left_ms)) as events:
-                for event in events:
+            async with aclosing(_events_of(answer, left_ms)) as events:
+                async for event in events:
                     quiet_since, pause = None, FIRST_PAUSE_SECONDS
                     if event.get("type") == "ping":
                         continue
@@ -78,7 +80,7 @@ def follow(
         if now - quiet_since > AWAY_SECONDS:
             raise ConnectionError(f"The stream could not be resumed for {AWAY_SECONDS:g} s.", "away") from wrong
         left = left_ms()
-        current().pause(pause if left is None else min(pause, left / 1000))
+        await network.pause(pause if left is None else min(pause, left / 1000))
         pause = min(pause * 2, MAX_PAUSE_SECONDS)
 
 
@@ -88,7 +90,7 @@ def _may_come_back(error: RoomdError) -> bool:
     return isinstance(error, ConnectionError)
 
 
-def _events_of(answer: Answer, left_ms: Callable[[], float | None]) -> Generator[Event, None, None]:
+async def _events_of(answer: Answer, left_ms: Callable[[], float | None]) -> AsyncGenerator[Event, None]:
     """Yields the events of one response. Raises ConnectionError if it is interrupted, or silent for too long."""
     rest = b""
 
@@ -97,8 +99,8 @@ def _events_of(answer: Answer, left_ms: Callable[[], float | None]) -> Generator
         return SILENT_SECONDS if left is None else min(SILENT_SECONDS, left / 1000)
 
     # The timeout applies to reads only, not to the time in which the consumer processes an event.
-    with closing(answer.parts(seconds)) as parts:
-        for part in parts:
+    async with aclosing(answer.parts(seconds)) as parts:
+        async for part in parts:
             # A truncated line is requested again.
             *lines, rest = (rest + part).split(b"\n")
             for line in lines:

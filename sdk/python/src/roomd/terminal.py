@@ -1,13 +1,14 @@
 """A terminal of a sandbox: its output as it arrives, and input over a WebSocket."""
 
 import json
-from collections.abc import Generator, Iterator
+from collections.abc import AsyncGenerator
 from types import TracebackType
 from typing import Any, Unpack
 
 from ._generated.schemas import Terminal as TerminalRecord
 from ._generated.schemas import TerminalCloseResult, TerminalTicket
 from .client import Client
+from .coroutines import aio, aiter_of, blocking, iterating
 from .execution import SandboxName
 from .spellings import strict
 from .transport import CallOptions, Calls
@@ -27,17 +28,20 @@ class AttachedTerminal:
         """A terminal on the other side of a WebSocket."""
         self._socket = socket
 
-    def write(self, data: str | bytes) -> None:
+    @blocking
+    async def write(self, data: str | bytes) -> None:
         """Types into it."""
-        self._socket.send(BINARY, data.encode() if isinstance(data, str) else data)
+        await aio(self._socket.send)(BINARY, data.encode() if isinstance(data, str) else data)
 
-    def resize(self, rows: int, cols: int) -> None:
+    @blocking
+    async def resize(self, rows: int, cols: int) -> None:
         """Changes its size."""
-        self._socket.send(TEXT, json.dumps({"type": "resize", "rows": rows, "cols": cols}).encode())
+        await aio(self._socket.send)(TEXT, json.dumps({"type": "resize", "rows": rows, "cols": cols}).encode())
 
-    def output(self) -> Iterator[bytes]:
+    @iterating
+    async def output(self) -> AsyncGenerator[bytes, None]:
         """Yields its output until it ends. Raises ConnectionError if the connection breaks or another client takes over."""
-        while (message := self._socket.receive()) is not None:
+        while (message := await aio(self._socket.receive)()) is not None:
             kind, payload = message
             if kind == BINARY:
                 yield payload
@@ -64,27 +68,32 @@ class Terminal:
         self._client = client
         self._name = {**sandbox, "terminal_id": id}
 
-    def get(self, **options: Unpack[CallOptions]) -> TerminalRecord:
+    @blocking
+    async def get(self, **options: Unpack[CallOptions]) -> TerminalRecord:
         """Its record."""
-        return self._client.call("terminal_get", options, **self._name)
+        return await self._client._call("terminal_get", options, **self._name)
 
-    def watch(self) -> Generator[dict[str, Any], None, None]:
+    @iterating
+    def watch(self) -> AsyncGenerator[dict[str, Any], None]:
         """Yields its output from the first byte that is kept, without attaching. Lost connections are resumed."""
-        return self._client.events("terminal_watch", **self._name)
+        return aiter_of(self._client.events)("terminal_watch", **self._name)
 
-    def token(self, **options: Unpack[CallOptions]) -> TerminalTicket:
+    @blocking
+    async def token(self, **options: Unpack[CallOptions]) -> TerminalTicket:
         """A short-lived token to attach with, for a program that has no key."""
-        return self._client.call("terminal_token", options, **self._name)
+        return await self._client._call("terminal_token", options, **self._name)
 
-    def attach(self, *, takeover: bool = False, **options: Unpack[CallOptions]) -> AttachedTerminal:
+    @blocking
+    async def attach(self, *, takeover: bool = False, **options: Unpack[CallOptions]) -> AttachedTerminal:
         """Attaches to it, for typing. With `takeover` it replaces an attached client; otherwise it fails if there is one."""
         calls = Calls(options)
-        ticket = self.token(**calls.next())
+        ticket = await aio(self.token)(**calls.next())
         path = ticket["ws_path"] + ("?takeover=true" if takeover else "")
         left = calls.left_ms
         seconds = ATTACH_SECONDS if left is None else min(ATTACH_SECONDS, left / 1000)
-        return AttachedTerminal(self._client.socket(path, [PROTOCOL, TOKEN_PREFIX + ticket["token"]], seconds))
+        return AttachedTerminal(await aio(self._client.socket)(path, [PROTOCOL, TOKEN_PREFIX + ticket["token"]], seconds))
 
-    def end(self, **options: Unpack[CallOptions]) -> TerminalCloseResult:
+    @blocking
+    async def end(self, **options: Unpack[CallOptions]) -> TerminalCloseResult:
         """Ends it and the processes in it."""
-        return self._client.call("terminal_close", options, **self._name)
+        return await self._client._call("terminal_close", options, **self._name)

@@ -1,20 +1,14 @@
-"""Client side of a WebSocket (RFC 6455): whole messages in both directions, from any threads."""
+"""Client side of a WebSocket (RFC 6455): whole messages in both directions."""
 
 import base64
 import hashlib
 import os
-import socket
-import ssl
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from typing import TypeVar
+from collections.abc import Sequence
 
-from .cancel import current
+from .coroutines import blocking
 from .errors import ConnectionError
-from .transport import Transport, await_ready
-
-T = TypeVar("T")
+from .network import Network, Received
+from .transport import Transport
 
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
 ACCEPT = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -23,10 +17,9 @@ FINAL = MASKED = 0x80
 ENDED = (1000).to_bytes(2, "big")
 """Close code of the service after the terminal's end; other codes come with a reason."""
 MAX_BYTES = 16 * 1024 * 1024
-PART_BYTES = 64 * 1024
 
 
-def connect(transport: Transport, path: str, protocols: Sequence[str], seconds: float) -> "WebSocket":
+async def connect(transport: Transport, path: str, protocols: Sequence[str], seconds: float) -> "WebSocket":
     key = base64.b64encode(os.urandom(16)).decode()
     headers = {
         "Connection": "Upgrade",
@@ -35,119 +28,102 @@ def connect(transport: Transport, path: str, protocols: Sequence[str], seconds: 
         "Sec-WebSocket-Key": key,
         "Sec-WebSocket-Protocol": ", ".join(protocols),
     }
-    answer = transport.upgrade(path, headers, seconds)
+    answer = await transport.upgrade(path, headers, seconds)
     accepted = base64.b64encode(hashlib.sha1((key + ACCEPT).encode()).digest()).decode()
     if answer.headers["sec-websocket-accept"] != accepted:
         answer.close()
         raise ConnectionError("The answer is not a WebSocket of roomd.")
-    return WebSocket(*answer.taken_over())
+    return WebSocket(transport.network, answer.taken_over())
 
 
 class WebSocket:
-    def __init__(self, wire: socket.socket, early: bytes = b"") -> None:
-        """`early` are the bytes that were already read from it."""
-        wire.setblocking(False)
-        self._wire = wire
-        self._read = bytearray(early)
-        # TLS allows one thread at a time, which never blocks. Reentrant: a signal handler may close it in its own thread.
-        self._inside = threading.RLock()
-        self._sending = threading.Lock()
+    """Messages of a connection. Any threads may send, receive and close."""
+
+    def __init__(self, network: Network, received: Received) -> None:
+        """A connection on which the protocol was agreed, with the bytes that it has received."""
+        self._received = received
+        self._sending = network.lock()
         self._is_closed = False
-        self._waiting = 0
+        # The message of which fragments have arrived.
+        self._kind = 0
+        self._message = bytearray()
 
-    def send(self, kind: int, payload: bytes) -> None:
-        rest = _frame(kind, payload)
-        with self._sending:
-            while rest:
-                rest = rest[self._when_ready(lambda: self._wire.send(rest), to_write=True) :]
+    @blocking
+    async def send(self, kind: int, payload: bytes) -> None:
+        await self._send(kind, payload)
 
-    def receive(self) -> tuple[int, bytes] | None:
+    @blocking
+    async def receive(self) -> tuple[int, bytes] | None:
         """The next message, TEXT or BINARY; None after its end, or after `close`."""
         try:
-            return None if self._is_closed else self._next()
+            return None if self._is_closed else await self._next()
         except ConnectionError:
             if self._is_closed:
                 return None
             raise
 
     def close(self) -> None:
-        """Closes it, and aborts sends and receives of other threads."""
+        """Closes it, and aborts sends and receives."""
         self._is_closed = True
-        # Shuts down the plain socket, also below TLS: closing alone wakes no waiting thread.
-        with suppress(OSError):
-            socket.socket.shutdown(self._wire, socket.SHUT_RDWR)
-        self._release()
+        self._received.wire.close()
 
-    def _next(self) -> tuple[int, bytes] | None:
-        kind, message = 0, bytearray()
+    async def _send(self, kind: int, payload: bytes) -> None:
+        async with self._sending.turn():
+            try:
+                await self._received.wire.write(_frame(kind, payload))
+            except ConnectionError:
+                raise
+            except OSError as error:
+                raise ConnectionError("The connection broke.") from error
+
+    async def _next(self) -> tuple[int, bytes] | None:
         while True:
-            first, second = self._take(2)
-            size = second & 0x7F
-            if size >= 126:
-                size = int.from_bytes(self._take(2 if size == 126 else 8), "big")
-            if second & MASKED or len(message) + size > MAX_BYTES:
-                raise ConnectionError("Invalid WebSocket frame: it is masked, or its message is too long.")
-            payload, opcode = self._take(size), first & 0x0F
+            first, payload = await self._next_frame()
+            opcode = first & 0x0F
             if opcode == CLOSE:
-                self.send(CLOSE, payload[:2])
+                await self._send(CLOSE, payload[:2])
                 if payload[:2] == ENDED:
                     return None
                 reason = payload[2:].decode(errors="replace")
                 raise ConnectionError(f"The terminal was left: {reason}." if reason else "The connection broke.")
             if opcode == PING:
-                self.send(PONG, payload)
+                await self._send(PONG, payload)
             elif opcode != PONG:
                 # Opcode 0 continues the previous message.
-                kind = opcode or kind
-                message += payload
+                self._kind = opcode or self._kind
+                self._message += payload
                 if first & FINAL:
-                    return kind, bytes(message)
+                    message, self._message = bytes(self._message), bytearray()
+                    return self._kind, message
 
-    def _take(self, size: int) -> bytes:
-        while len(self._read) < size:
-            part = self._when_ready(lambda: self._wire.recv(PART_BYTES), to_write=False)
-            if not part:
-                raise ConnectionError("The connection broke.")
-            self._read += part
-        taken = bytes(self._read[:size])
-        del self._read[:size]
-        return taken
-
-    def _when_ready(self, act: Callable[[], T], to_write: bool) -> T:
-        while True:
-            writes = to_write
+    async def _next_frame(self) -> tuple[int, bytes]:
+        """First byte and payload of the next frame, which is taken as a whole: a cancelled wait loses nothing."""
+        data = self._received.bytes
+        while (sizes := self._sizes_of(data)) is None or len(data) < sum(sizes):
             try:
-                with self._inside:
-                    return act()
-            except BlockingIOError:
-                pass
-            except ssl.SSLWantReadError:
-                writes = False
-            except ssl.SSLWantWriteError:
-                writes = True
+                is_open = await self._received.more()
+            except ConnectionError:
+                raise
             except OSError as error:
                 raise ConnectionError("The connection broke.") from error
-            with self._kept(), current().breaking(self._wire):
-                await_ready(self._wire, writes)
+            if not is_open:
+                raise ConnectionError("The connection broke.")
+        head, size = sizes
+        return self._received.take(head)[0], self._received.take(size)
 
-    @contextmanager
-    def _kept(self) -> Iterator[None]:
-        """Keeps the descriptor open while a thread waits: its number could be reused for another file."""
-        with self._inside:
-            if self._is_closed:
-                raise ConnectionError("The connection was closed.")
-            self._waiting += 1
-        try:
-            yield
-        finally:
-            with self._inside:
-                self._waiting -= 1
-                self._release()
-
-    def _release(self) -> None:
-        with self._inside:
-            if self._is_closed and self._waiting == 0:
-                self._wire.close()
+    def _sizes_of(self, data: bytearray) -> tuple[int, int] | None:
+        """Lengths of the head and the payload of a frame; None if the head is incomplete."""
+        if len(data) < 2:
+            return None
+        size, head = data[1] & 0x7F, 2
+        if size >= 126:
+            head = 4 if size == 126 else 10
+            if len(data) < head:
+                return None
+            size = int.from_bytes(data[2:head], "big")
+        if data[1] & MASKED or len(self._message) + size > MAX_BYTES:
+            raise ConnectionError("Invalid WebSocket frame: it is masked, or its message is too long.")
+        return head, size
 
 
 def _frame(kind: int, payload: bytes) -> bytes:

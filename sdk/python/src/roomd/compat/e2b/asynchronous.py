@@ -1,26 +1,38 @@
-"""The same for asyncio: E2B's AsyncSandbox, whose calls run in threads."""
+"""The same for asyncio: E2B's AsyncSandbox."""
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
+from weakref import finalize
 
-from ...threads import Threads, Wrapped, called
+from ...client import AsyncioClient, Download, blocking_client
+from ...coroutines import Wrapped, aio, aiter_of, called
+from ...sandbox import Sandbox as NativeSandbox
 from .commands import CommandHandle, Commands, OutputHandler
-from .errors import CommandResult
-from .filesystem import Filesystem, WatchHandle
+from .errors import CommandResult, SandboxException, translating
+from .filesystem import Filesystem, change_of
 from .listing import SandboxInfo, SandboxPaginator, SandboxQuery
 from .sandbox import Sandbox
+
+
+class _AsyncioSandbox(Sandbox):
+    _makes = AsyncioClient
+
+
+class _AsyncioPaginator(SandboxPaginator):
+    _makes = AsyncioClient
 
 
 class AsyncCommandHandle(Wrapped[CommandHandle]):
     """A command that was started in the background."""
 
-    def __init__(self, threads: Threads, plain: CommandHandle, out: OutputHandler | None, err: OutputHandler | None) -> None:
+    def __init__(self, plain: CommandHandle, out: OutputHandler | None, err: OutputHandler | None) -> None:
         """Starts to follow the command."""
-        super().__init__(threads, plain)
-        self._done = asyncio.ensure_future(threads.run(plain.wait, None, _in_loop(out), _in_loop(err)))
+        super().__init__(plain)
+        self._is_disconnected = False
+        self._done = asyncio.ensure_future(self._follow(out, err))
         # `wait` raises the error, if it is called.
         self._done.add_done_callback(lambda done: done.cancelled() or done.exception())
 
@@ -41,15 +53,26 @@ class AsyncCommandHandle(Wrapped[CommandHandle]):
 
     async def wait(self) -> CommandResult:
         """Waits for its end. Raises CommandExitException and TimeoutException as `CommandHandle.wait` does."""
-        return await asyncio.shield(self._done)
+        await asyncio.wait([self._done])
+        if self._is_disconnected and self._done.cancelled():
+            raise SandboxException("The command was disconnected.")
+        return self._done.result()
 
     async def disconnect(self) -> None:
         """Stops following it; it keeps running."""
-        self._plain.disconnect()
+        self._is_disconnected = True
+        self._done.cancel()
 
     kill = called(CommandHandle.kill)
     send_stdin = called(CommandHandle.send_stdin)
     close_stdin = called(CommandHandle.close_stdin)
+
+    async def _follow(self, *handlers: OutputHandler | None) -> CommandResult:
+        while (texts := await self._plain._next()) is not None:
+            for handler, text in zip(handlers, texts, strict=True):
+                if handler is not None and text is not None:
+                    await _call(handler, text)
+        return await self._plain._result()
 
 
 class AsyncCommands(Wrapped[Commands]):
@@ -70,19 +93,14 @@ class AsyncCommands(Wrapped[Commands]):
         **options: Any,
     ) -> Any:
         """As `Commands.run`; handlers run in the event loop and may be coroutine functions."""
-        start: Callable[..., CommandHandle] = self._plain.run
-        handle = await self._threads.run(start, cmd, True, **{"stdin": False, **options})
-        if not background and not options.get("stdin"):
-            await self._threads.run(handle.close_stdin)
-        made = AsyncCommandHandle(self._threads, handle, on_stdout, on_stderr)
+        made = AsyncCommandHandle(await self._plain._start(cmd, background, **options), on_stdout, on_stderr)
         return made if background else await made.wait()
 
     async def connect(
         self, pid: int, *, on_stdout: OutputHandler | None = None, on_stderr: OutputHandler | None = None, **options: Any
     ) -> AsyncCommandHandle:
         """Follows a running command from its first output that is kept."""
-        handle = await self._threads.run(self._plain.connect, pid, **options)
-        return AsyncCommandHandle(self._threads, handle, on_stdout, on_stderr)
+        return AsyncCommandHandle(await aio(self._plain.connect)(pid, **options), on_stdout, on_stderr)
 
 
 class AsyncFilesystem(Wrapped[Filesystem]):
@@ -97,47 +115,63 @@ class AsyncFilesystem(Wrapped[Filesystem]):
     rename = called(Filesystem.rename)
     make_dir = called(Filesystem.make_dir)
 
-    async def read(self, path: str, format: str = "text", **options: Any) -> Any:
+    async def read(
+        self, path: str, format: str = "text", user: str | None = None, request_timeout: float | None = None
+    ) -> Any:
         """The content of a file, as text by default; with "stream" an async iterator. Raises FileNotFoundException."""
-        read: Callable[..., Any] = self._plain.read
-        content = await self._threads.run(read, path, format, **options)
-        return self._parts(content) if format == "stream" else content
+        content = await self._plain._content(path, format, request_timeout)
+        return aiter_of(content.__iter__)() if isinstance(content, Download) else content
 
     async def watch_dir(
-        self, path: str, on_event: Callable[[Any], Any], recursive: bool = False, **options: Any
+        self,
+        path: str,
+        on_event: Callable[[Any], Any],
+        recursive: bool = False,
+        user: str | None = None,
+        request_timeout: float | None = None,
     ) -> "AsyncWatchHandle":
         """Calls `on_event` for each change in a directory, until it is stopped."""
-        handle = await self._threads.run(self._plain.watch_dir, path, recursive=recursive, **options)
-        return AsyncWatchHandle(self._threads, handle, on_event)
-
-    def _parts(self, content: Any) -> AsyncGenerator[bytes, None]:
-        return self._threads.iterate(lambda: content)
-
-
-LOOK_SECONDS = 0.1
-"""Interval at which events are passed on."""
+        watched = await self._plain._watched(path, recursive, request_timeout)
+        handle = AsyncWatchHandle(self._plain, *watched, on_event)
+        await handle._begin()
+        return handle
 
 
-class AsyncWatchHandle(Wrapped[WatchHandle]):
+class AsyncWatchHandle:
     """A watch that is active."""
 
-    def __init__(self, threads: Threads, plain: WatchHandle, on_event: Callable[[Any], Any]) -> None:
+    def __init__(
+        self, plain: Filesystem, directory: str, input: dict[str, Any], on_event: Callable[[Any], Any]
+    ) -> None:
         """Passes events on in the event loop."""
-        super().__init__(threads, plain)
-        self._passing = asyncio.ensure_future(self._pass(on_event))
+        self._is_ready = asyncio.Event()
+        self._passing = asyncio.ensure_future(self._pass(plain, directory, input, on_event))
+        self._passing.add_done_callback(lambda _: self._is_ready.set())
 
     async def stop(self) -> None:
         """Ends the watch."""
         self._passing.cancel()
-        await self._threads.run(self._plain.stop)
+        await asyncio.wait([self._passing])
 
-    async def _pass(self, on_event: Callable[[Any], Any]) -> None:
-        while True:
-            for event in self._plain.get_new_events():
-                done = on_event(event)
-                if inspect.isawaitable(done):
-                    await done
-            await asyncio.sleep(LOOK_SECONDS)
+    async def _begin(self) -> None:
+        """Returns once changes are noticed."""
+        try:
+            await self._is_ready.wait()
+        except BaseException:
+            self._passing.cancel()
+            raise
+        if self._passing.done():
+            with translating():
+                self._passing.result()
+
+    async def _pass(
+        self, plain: Filesystem, directory: str, input: dict[str, Any], on_event: Callable[[Any], Any]
+    ) -> None:
+        async for event in aiter_of(plain._client.events)("sandbox_file_watch", None, **input):
+            self._is_ready.set()
+            change = change_of(event, directory)
+            if change is not None:
+                await _call(on_event, change)
 
 
 class AsyncSandboxPaginator(Wrapped[SandboxPaginator]):
@@ -154,76 +188,72 @@ class AsyncSandboxPaginator(Wrapped[SandboxPaginator]):
 class AsyncSandbox(Wrapped[Sandbox]):
     """A sandbox. The end of an `async with` block kills it."""
 
+    _native: NativeSandbox | None = None
+
     @property
     def sandbox_id(self) -> str:
         """Its id, for `AsyncSandbox.connect`."""
         return self._plain.sandbox_id
 
     @property
-    def native(self) -> Any:
+    def native(self) -> NativeSandbox:
         """The same sandbox, not for asyncio, with roomd's complete interface."""
-        return self._plain.native
+        if self._native is None:
+            client = blocking_client(self._plain.native._client)
+            finalize(self, client.close)
+            self._native = self._plain.native._on(client)
+        return self._native
 
     @property
     def files(self) -> AsyncFilesystem:
         """Its files."""
-        return AsyncFilesystem(self._threads, self._plain.files)
+        return AsyncFilesystem(self._plain.files)
 
     @property
     def commands(self) -> AsyncCommands:
         """Its commands."""
-        return AsyncCommands(self._threads, self._plain.commands)
+        return AsyncCommands(self._plain.commands)
 
     @classmethod
     async def create(cls, template: str | None = None, timeout: float | None = None, **options: Any) -> "AsyncSandbox":
         """As `Sandbox.create`."""
-        threads = Threads()
-        try:
-            return cls(threads, await threads.run(Sandbox.create, template, timeout, **options))
-        except BaseException:
-            threads.close()
-            raise
+        return cls(await aio(_AsyncioSandbox.create)(template, timeout, **options))
 
     @classmethod
     async def connect(cls, sandbox_id: str, timeout: float | None = None, **options: Any) -> "AsyncSandbox":
         """As `Sandbox.connect`."""
-        threads = Threads()
-        try:
-            return cls(threads, await threads.run(Sandbox.connect, sandbox_id, timeout, **options))
-        except BaseException:
-            threads.close()
-            raise
+        return cls(await aio(_AsyncioSandbox._connected)(sandbox_id, timeout, **options))
 
     @classmethod
     def list(
         cls, query: SandboxQuery | None = None, limit: int | None = None, **options: Any
     ) -> AsyncSandboxPaginator:
         """As `Sandbox.list`."""
-        return AsyncSandboxPaginator(Threads(), Sandbox.list(query, limit, **options))
+        return AsyncSandboxPaginator(_AsyncioPaginator(query, limit, **options))
 
     async def is_running(self) -> bool:
         """Whether it runs."""
-        return await self._threads.run(self._plain.is_running)
+        return await aio(self._plain.is_running)()
 
     async def set_timeout(self, timeout: float) -> None:
         """Sets its end, `timeout` seconds from now."""
-        await self._threads.run(self._plain.set_timeout, timeout)
+        await aio(self._plain.set_timeout)(timeout)
 
     async def get_info(self) -> SandboxInfo:
         """Describes it."""
-        return await self._threads.run(self._plain.get_info)
+        return await aio(self._plain.get_info)()
 
     async def pause(self) -> bool:
         """Saves it to disk with its memory. `connect` resumes it, as does the next use."""
-        return await self._threads.run(self._plain.pause)
+        return await aio(self._plain.pause)()
 
     async def kill(self) -> bool:
         """Ends it. False if it has ended."""
-        return await self._threads.run(self._plain.kill)
+        return await aio(self._plain.kill)()
 
     async def expose_port(self, port: int, *, wait: bool = False) -> str:
         """Exposes a port publicly, and returns its URL."""
-        return await self._threads.run(self._plain.expose_port, port, wait=wait)
+        return await aio(self._plain.expose_port)(port, wait=wait)
 
     def get_host(self, port: int) -> str:
         """Host, and path if there is one, of the URL of a port; call `await expose_port(port)` before."""
@@ -236,21 +266,13 @@ class AsyncSandbox(Wrapped[Sandbox]):
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
         try:
-            await self._threads.run(self._plain.__exit__, kind, error, at)
+            await aio(self._plain.kill)()
         finally:
-            self._threads.close()
+            self._plain._close()
 
 
-def _in_loop(handler: OutputHandler | None) -> OutputHandler | None:
-    """A handler that runs in the current event loop."""
-    if handler is None:
-        return None
-    loop, tell = asyncio.get_running_loop(), handler
-
-    async def told(text: str) -> None:
-        done = tell(text)
-        if inspect.isawaitable(done):
-            await done
-
-    # The command waits for its handler, so that output stays in order.
-    return lambda text: asyncio.run_coroutine_threadsafe(told(text), loop).result()
+async def _call(handler: Callable[[Any], Any], value: Any) -> None:
+    """Calls a handler, which may be a coroutine function."""
+    done = handler(value)
+    if inspect.isawaitable(done):
+        await done

@@ -3,13 +3,14 @@
 import builtins
 import codecs
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, overload
 
 from ...cancel import Cancel
 from ...client import Client, given
+from ...coroutines import aio, aiter_of, blocking, run
 from ...errors import Cancelled
 from ...execution import MAX_OUTPUT_BYTES, Execution
 from ...sandbox import Sandbox as NativeSandbox
@@ -57,7 +58,7 @@ class CommandHandle:
         self._pid = pid
         self._execution = execution
         self._cancel = Cancel()
-        self._parts = execution.output()
+        self._parts = aiter_of(execution.output)()
         self._texts = {"stdout": "", "stderr": ""}
         self._decoders = {name: codecs.getincrementaldecoder("utf-8")("replace") for name in self._texts}
 
@@ -79,17 +80,13 @@ class CommandHandle:
     def __iter__(self) -> Iterator[tuple[str | None, str | None, None]]:
         while True:
             try:
-                with translating(), self._cancel:
-                    part = next(self._parts, None)
+                with self._cancel:
+                    texts = run(self._next())
             except Cancelled as error:
                 raise SandboxException("The command was disconnected.") from error
-            if part is None:
+            if texts is None:
                 return
-            text = self._decoders[part.stream].decode(part.bytes)
-            left = MAX_OUTPUT_BYTES - len(self._texts[part.stream])
-            self._texts[part.stream] += text[: max(0, left)]
-            if text:
-                yield (text, None, None) if part.stream == "stdout" else (None, text, None)
+            yield *texts, None
 
     def wait(
         self,
@@ -106,8 +103,24 @@ class CommandHandle:
                 on_stdout(out)
             if err is not None and on_stderr is not None:
                 on_stderr(err)
+        return run(self._result())
+
+    async def _next(self) -> tuple[str | None, str | None] | None:
+        """The next texts of standard output and standard error; None after the last."""
+        while True:
+            with translating():
+                part = await anext(self._parts, None)
+            if part is None:
+                return None
+            text = self._decoders[part.stream].decode(part.bytes)
+            left = MAX_OUTPUT_BYTES - len(self._texts[part.stream])
+            self._texts[part.stream] += text[: max(0, left)]
+            if text:
+                return (text, None) if part.stream == "stdout" else (None, text)
+
+    async def _result(self) -> CommandResult:
         with translating():
-            ended = self._execution.get()
+            ended = await aio(self._execution.get)()
         if ended["timed_out"]:
             raise TimeoutException("The command was ended by its time limit: set `timeout`, 0 for none.")
         code = _exit_code(ended["exit_code"], ended["signal"])
@@ -119,22 +132,25 @@ class CommandHandle:
         """Stops following it; it keeps running."""
         self._cancel.cancel()
         # If another thread reads it, that thread closes it.
-        with suppress(ValueError):
-            self._parts.close()
+        with suppress(RuntimeError):
+            run(self._parts.aclose())
 
-    def kill(self) -> bool:
+    @blocking
+    async def kill(self) -> bool:
         """Ends it and its child processes. False if it does not exist."""
-        return unless_missing(self._execution.kill)
+        return await unless_missing(aio(self._execution.kill))
 
-    def send_stdin(self, data: str | bytes, request_timeout: float | None = None) -> None:
+    @blocking
+    async def send_stdin(self, data: str | bytes, request_timeout: float | None = None) -> None:
         """Writes to its standard input."""
         with translating():
-            self._execution.write(data, **_limits(request_timeout))
+            await aio(self._execution.write)(data, **_limits(request_timeout))
 
-    def close_stdin(self, request_timeout: float | None = None) -> None:
+    @blocking
+    async def close_stdin(self, request_timeout: float | None = None) -> None:
         """Ends its standard input."""
         with translating():
-            self._execution.end(**_limits(request_timeout))
+            await aio(self._execution.end)(**_limits(request_timeout))
 
 
 class Commands:
@@ -191,6 +207,21 @@ class Commands:
         `timeout` ends the command after this many seconds, 60 by default; 0 or None is no limit. The user
         "user" means the default user of commands.
         """
+        wanted: Any = {"envs": envs, "user": user, "cwd": cwd, "stdin": stdin}
+        handle = run(self._start(cmd, background, timeout=timeout, request_timeout=request_timeout, **wanted))
+        return handle if background else handle.wait(on_stdout=on_stdout, on_stderr=on_stderr)
+
+    async def _start(
+        self,
+        cmd: str,
+        background: bool | None = None,
+        envs: Mapping[str, str] | None = None,
+        user: str | None = None,
+        cwd: str | None = None,
+        stdin: bool | None = None,
+        timeout: float | None = DEFAULT_SECONDS,
+        request_timeout: float | None = None,
+    ) -> CommandHandle:
         options: Any = given(
             cwd=cwd or HOME,
             env=envs,
@@ -198,54 +229,60 @@ class Commands:
             stdin=None if stdin or background else "",
         )
         with translating():
-            execution = self._sandbox.start(cmd, timeout_ms=(timeout or 0) * 1000, **options, **_limits(request_timeout))
-            handle = CommandHandle(execution.get()["pid"] or 0, execution)
-        return handle if background else handle.wait(on_stdout=on_stdout, on_stderr=on_stderr)
+            start = aio(self._sandbox.start)
+            execution = await start(cmd, timeout_ms=(timeout or 0) * 1000, **options, **_limits(request_timeout))
+            return CommandHandle((await aio(execution.get)())["pid"] or 0, execution)
 
-    def list(self, request_timeout: float | None = None) -> "builtins.list[ProcessInfo]":
+    @blocking
+    async def list(self, request_timeout: float | None = None) -> "builtins.list[ProcessInfo]":
         """The running commands."""
         with translating():
-            return [info for _, info in self._running(request_timeout)]
+            return [info async for _, info in self._running(request_timeout)]
 
-    def connect(
+    @blocking
+    async def connect(
         self, pid: int, timeout: float | None = DEFAULT_SECONDS, request_timeout: float | None = None
     ) -> CommandHandle:
         """Follows a running command from its first output that is kept. `timeout` has no effect."""
-        return CommandHandle(pid, self._known(pid, request_timeout))
+        return CommandHandle(pid, await self._known(pid, request_timeout))
 
-    def kill(self, pid: int, request_timeout: float | None = None) -> bool:
+    @blocking
+    async def kill(self, pid: int, request_timeout: float | None = None) -> bool:
         """Ends a command and its child processes. False if no such command runs."""
         with translating():
-            execution = self._find(pid, request_timeout)
-        return execution is not None and unless_missing(execution.kill)
+            execution = await self._find(pid, request_timeout)
+        return execution is not None and await unless_missing(aio(execution.kill))
 
-    def send_stdin(self, pid: int, data: str | bytes, request_timeout: float | None = None) -> None:
+    @blocking
+    async def send_stdin(self, pid: int, data: str | bytes, request_timeout: float | None = None) -> None:
         """Writes to the standard input of a command."""
-        execution = self._known(pid, request_timeout)
+        execution = await self._known(pid, request_timeout)
         with translating():
-            execution.write(data, **_limits(request_timeout))
+            await aio(execution.write)(data, **_limits(request_timeout))
 
-    def close_stdin(self, pid: int, request_timeout: float | None = None) -> None:
+    @blocking
+    async def close_stdin(self, pid: int, request_timeout: float | None = None) -> None:
         """Ends the standard input of a command."""
-        execution = self._known(pid, request_timeout)
+        execution = await self._known(pid, request_timeout)
         with translating():
-            execution.end(**_limits(request_timeout))
+            await aio(execution.end)(**_limits(request_timeout))
 
-    def _known(self, pid: int, request_timeout: float | None) -> Execution:
+    async def _known(self, pid: int, request_timeout: float | None) -> Execution:
         with translating():
-            execution = self._find(pid, request_timeout)
+            execution = await self._find(pid, request_timeout)
         if execution is None:
             raise NotFoundException(f"No command with pid {pid} runs: see commands.list().")
         return execution
 
-    def _find(self, pid: int, request_timeout: float | None) -> Execution | None:
-        found = (exec_id for exec_id, info in self._running(request_timeout) if info.pid == pid)
-        exec_id = next(found, None)
-        return None if exec_id is None else self._sandbox.execution(exec_id)
+    async def _find(self, pid: int, request_timeout: float | None) -> Execution | None:
+        async for exec_id, info in self._running(request_timeout):
+            if info.pid == pid:
+                return self._sandbox.execution(exec_id)
+        return None
 
-    def _running(self, request_timeout: float | None) -> Iterator[tuple[str, ProcessInfo]]:
+    async def _running(self, request_timeout: float | None) -> AsyncGenerator[tuple[str, ProcessInfo], None]:
         name: Any = {"room_id": self._sandbox.room_id, "sandbox": self._sandbox.agent_id}
-        for each in self._client.items("execution_list", _limits(request_timeout), **name):
+        async for each in aiter_of(self._client.items)("execution_list", _limits(request_timeout), **name):
             if each["state"] == "running":
                 cmd, *args = each["argv"] or [""]
                 yield each["exec_id"], ProcessInfo(each["pid"] or 0, None, cmd, args, {}, each["cwd"])

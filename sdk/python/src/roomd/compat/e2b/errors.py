@@ -1,6 +1,6 @@
 """Exceptions by E2B's names, and the translation of roomd's errors into them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -98,11 +98,11 @@ def translating() -> Iterator[None]:
         raise kind(str(error)) from error
 
 
-def unless_missing(work: Callable[[], object]) -> bool:
+async def unless_missing(work: Callable[[], Awaitable[object]]) -> bool:
     """Does the work; False if its object does not exist."""
     try:
         with translating():
-            work()
+            await work()
     except NotFoundException:
         return False
     return True

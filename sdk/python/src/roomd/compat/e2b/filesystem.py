@@ -4,7 +4,7 @@ import builtins
 import posixpath
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -13,7 +13,8 @@ from typing import IO, Any, Literal, TypedDict, overload
 
 from ..._generated.schemas import SandboxFileEntry
 from ...cancel import Cancel
-from ...client import Client, given
+from ...client import Client, Download, given
+from ...coroutines import aio, aiter_of, blocking, run
 from ...errors import Cancelled, RoomdError
 from ...sandbox import Sandbox as NativeSandbox
 from .commands import HOME
@@ -135,18 +136,24 @@ class WatchHandle:
             with self._cancel:
                 for event in client.events("sandbox_file_watch", None, **input):
                     self._ready.set()
-                    kind = _EVENTS.get(event["type"])
-                    if kind is None:
+                    change = change_of(event, self._directory)
+                    if change is None:
                         continue
                     if self._events.qsize() >= MAX_EVENTS:
                         self._events.get_nowait()
-                    self._events.put(FilesystemEvent(posixpath.relpath(event["path"], self._directory), kind))
+                    self._events.put(change)
         except Cancelled:
             pass
         except RoomdError as error:
             self._error = error
         finally:
             self._ready.set()
+
+
+def change_of(event: Mapping[str, Any], directory: str) -> FilesystemEvent | None:
+    """The change that an event of the service reports."""
+    kind = _EVENTS.get(event["type"])
+    return None if kind is None else FilesystemEvent(posixpath.relpath(event["path"], directory), kind)
 
 
 class Filesystem:
@@ -175,29 +182,39 @@ class Filesystem:
         request_timeout: float | None = None,
     ) -> str | bytearray | Iterator[bytes]:
         """The content of a file, as text by default. Raises FileNotFoundException."""
+        content = run(self._content(path, format, request_timeout))
+        return iter(content) if isinstance(content, Download) else content
+
+    async def _content(
+        self, path: str, format: str, request_timeout: float | None = None
+    ) -> str | bytearray | Download:
         with translating():
             if format == "stream":
-                return iter(self._files.open(_absolute(path), **_limits(request_timeout)))
-            content = self._files.read(_absolute(path), **_limits(request_timeout))
+                return await aio(self._files.open)(_absolute(path), **_limits(request_timeout))
+            content = await aio(self._files.read)(_absolute(path), **_limits(request_timeout))
         return bytearray(content) if format == "bytes" else content.decode(errors="replace")
 
-    def write(
+    @blocking
+    async def write(
         self, path: str, data: str | bytes | IO[Any], user: str | None = None, request_timeout: float | None = None
     ) -> WriteInfo:
         """Writes a file, and makes the directories above it."""
         at = _absolute(path)
         content: Any = data.read().encode() if isinstance(data, TextIOBase) else data
         with translating():
-            self._files.write(at, content, **_limits(request_timeout))
+            await aio(self._files.write)(at, content, **_limits(request_timeout))
         return WriteInfo(posixpath.basename(at), FileType.FILE, at)
 
-    def write_files(
+    @blocking
+    async def write_files(
         self, files: "builtins.list[WriteEntry]", user: str | None = None, request_timeout: float | None = None
     ) -> "builtins.list[WriteInfo]":
         """Writes several files; some of them may be written when one fails."""
-        return [self.write(each["path"], each["data"], user, request_timeout) for each in files]
+        write = aio(self.write)
+        return [await write(each["path"], each["data"], user, request_timeout) for each in files]
 
-    def list(
+    @blocking
+    async def list(
         self, path: str, depth: int | None = 1, user: str | None = None, request_timeout: float | None = None
     ) -> "builtins.list[EntryInfo]":
         """Entries of a directory, down to `depth` levels, 1 by default."""
@@ -206,48 +223,59 @@ class Filesystem:
             raise InvalidArgumentException(f"depth is {most}: it must be at least 1.")
         at = _absolute(path)
         with translating():
-            found = [*self._files.list(at, recursive=most > 1, **_limits(request_timeout))]
+            entries = aiter_of(self._files.list)(at, recursive=most > 1, **_limits(request_timeout))
+            found = [each async for each in entries]
         return [_info(each) for each in found if _depth(each["path"], at) <= most]
 
-    def exists(self, path: str, user: str | None = None, request_timeout: float | None = None) -> bool:
+    @blocking
+    async def exists(self, path: str, user: str | None = None, request_timeout: float | None = None) -> bool:
         """Whether an entry exists."""
         with translating():
-            return self._files.exists(_absolute(path), **_limits(request_timeout))
+            return await aio(self._files.exists)(_absolute(path), **_limits(request_timeout))
 
-    def get_info(self, path: str, user: str | None = None, request_timeout: float | None = None) -> EntryInfo:
+    @blocking
+    async def get_info(self, path: str, user: str | None = None, request_timeout: float | None = None) -> EntryInfo:
         """Describes an entry. Raises FileNotFoundException."""
         with translating():
-            return _info(self._files.stat(_absolute(path), follow=False, **_limits(request_timeout)))
+            return _info(await aio(self._files.stat)(_absolute(path), follow=False, **_limits(request_timeout)))
 
-    def remove(self, path: str, user: str | None = None, request_timeout: float | None = None) -> None:
+    @blocking
+    async def remove(self, path: str, user: str | None = None, request_timeout: float | None = None) -> None:
         """Removes a file, or a directory with its content."""
         with translating():
-            self._files.remove(_absolute(path), recursive=True, **_limits(request_timeout))
+            await aio(self._files.remove)(_absolute(path), recursive=True, **_limits(request_timeout))
 
-    def rename(
+    @blocking
+    async def rename(
         self, old_path: str, new_path: str, user: str | None = None, request_timeout: float | None = None
     ) -> EntryInfo:
         """Moves an entry; a file at the new path is replaced."""
         with translating():
-            self._files.move(_absolute(old_path), _absolute(new_path), overwrite=True, **_limits(request_timeout))
-        return self.get_info(new_path, user, request_timeout)
+            move = aio(self._files.move)
+            await move(_absolute(old_path), _absolute(new_path), overwrite=True, **_limits(request_timeout))
+        return await aio(self.get_info)(new_path, user, request_timeout)
 
-    def make_dir(self, path: str, user: str | None = None, request_timeout: float | None = None) -> bool:
+    @blocking
+    async def make_dir(self, path: str, user: str | None = None, request_timeout: float | None = None) -> bool:
         """Makes a directory and those above it. False if it exists."""
-        if self.exists(path, user, request_timeout):
+        if await aio(self.exists)(path, user, request_timeout):
             return False
         with translating():
-            self._files.mkdir(_absolute(path), **_limits(request_timeout))
+            await aio(self._files.mkdir)(_absolute(path), **_limits(request_timeout))
         return True
 
     def watch_dir(
         self, path: str, user: str | None = None, request_timeout: float | None = None, recursive: bool = False
     ) -> WatchHandle:
         """Collects the changes in a directory until it is stopped. Raises FileNotFoundException."""
+        return WatchHandle(self._client, *run(self._watched(path, recursive, request_timeout)))
+
+    async def _watched(self, path: str, recursive: bool, request_timeout: float | None) -> tuple[str, dict[str, Any]]:
+        """The absolute path of an entry that exists, and the parameters of its watch."""
         at = _absolute(path)
-        self.get_info(at, user, request_timeout)
+        await aio(self.get_info)(at, None, request_timeout)
         name = {"room_id": self._sandbox.room_id, "sandbox": self._sandbox.agent_id}
-        return WatchHandle(self._client, at, {**name, "path": at, "recursive": recursive})
+        return at, {**name, "path": at, "recursive": recursive}
 
 
 def _absolute(path: str) -> str:

@@ -1,11 +1,14 @@
 """Descriptions of sandboxes by E2B's interface, and pages of them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
+from typing import ClassVar
 
 from ..._generated.schemas import Sandbox as SandboxRecord
+from ...client import Client
+from ...coroutines import blocking
 from ...sandbox import Sandbox as NativeSandbox
 from .errors import SandboxException, translating
 
@@ -59,6 +62,8 @@ class SandboxQuery:
 class SandboxPaginator:
     """Pages of the organization's sandboxes."""
 
+    _makes: ClassVar[type[Client]] = Client
+
     def __init__(
         self,
         query: SandboxQuery | None = None,
@@ -71,7 +76,7 @@ class SandboxPaginator:
         self._limit = limit or DEFAULT_PAGE
         # The service filters by one label, this object by the others.
         label = next(iter((self._query.metadata or {}).items()), None)
-        self._records: Iterator[SandboxRecord] = NativeSandbox.list(label=label, url=api_url, api_key=api_key)
+        self._records = NativeSandbox._list_with(self._makes(api_url, api_key), label)
         self._has_next = True
 
     @property
@@ -79,14 +84,15 @@ class SandboxPaginator:
         """Whether there may be another page."""
         return self._has_next
 
-    def next_items(self) -> list[SandboxInfo]:
+    @blocking
+    async def next_items(self) -> list[SandboxInfo]:
         """The next page."""
         if not self._has_next:
             raise SandboxException("There are no more pages.")
         page: list[SandboxInfo] = []
         with translating():
             while len(page) < self._limit:
-                record = next(self._records, None)
+                record = await anext(self._records, None)
                 if record is None:
                     self._has_next = False
                     break

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...client import given
+from ...coroutines import aio, run
 from ...sandbox import Sandbox as NativeSandbox
 from ...terminal import AttachedTerminal, Terminal
 from .commands import HOME
@@ -48,7 +49,7 @@ class PtyHandle:
 
     def kill(self) -> bool:
         """Ends it and the processes in it. False if it has ended."""
-        return unless_missing(self._terminal.end)
+        return run(unless_missing(aio(self._terminal.end)))
 
 
 class Pty:

@@ -4,10 +4,11 @@ import math
 from collections.abc import Mapping
 from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar
 from weakref import finalize
 
 from ...client import Client, given
+from ...coroutines import aio, blocking
 from ...errors import GoneError, NotFoundError
 from ...sandbox import Sandbox as NativeSandbox
 from .commands import HOME, Commands
@@ -22,6 +23,8 @@ DEFAULT_SECONDS = 300
 
 class Sandbox:
     """A sandbox. The end of a `with` block kills it."""
+
+    _makes: ClassVar[type[Client]] = Client
 
     def __init__(self, native: NativeSandbox, client: Client) -> None:
         """Wraps a sandbox of this SDK. Programs call `Sandbox.create` or `Sandbox.connect`."""
@@ -56,7 +59,8 @@ class Sandbox:
         return self._pty
 
     @classmethod
-    def create(
+    @blocking
+    async def create(
         cls,
         template: str | None = None,
         timeout: float | None = None,
@@ -90,12 +94,12 @@ class Sandbox:
             wait_ms=None if request_timeout is None else request_timeout * 1000,
         )
         with translating():
-            native = NativeSandbox.create(url=api_url, api_key=api_key, **ends, **wanted)
+            native = await NativeSandbox._create_with(cls._makes(api_url, api_key), ends | wanted)
             try:
-                native.files.mkdir(HOME)
-                return cls(native, Client(api_url, api_key))
+                await aio(native.files.mkdir)(HOME)
+                return cls(native, cls._makes(api_url, api_key))
             except BaseException:
-                native.destroy()
+                await native._client._network.finish(aio(native.destroy)())
                 raise
 
     @classmethod
@@ -111,11 +115,13 @@ class Sandbox:
         return SandboxPaginator(query, limit, api_key, api_url)
 
     @classmethod
-    def _found(cls, sandbox_id: str, api_key: str | None, api_url: str | None) -> "Sandbox":
-        return cls(NativeSandbox.connect(sandbox_id, url=api_url, api_key=api_key), Client(api_url, api_key))
+    async def _found(cls, sandbox_id: str, api_key: str | None, api_url: str | None) -> "Sandbox":
+        native = await NativeSandbox._connect_with(cls._makes(api_url, api_key), sandbox_id)
+        return cls(native, cls._makes(api_url, api_key))
 
     @classmethod
-    def _connected(
+    @blocking
+    async def _connected(
         cls,
         sandbox_id: str,
         timeout: float | None = None,
@@ -124,76 +130,85 @@ class Sandbox:
         api_url: str | None = None,
     ) -> "Sandbox":
         with translating():
-            found = cls._found(sandbox_id, api_key, api_url)
-        return found._resumed(timeout)
+            found = await cls._found(sandbox_id, api_key, api_url)
+        return await found._resumed(timeout)
 
     @classmethod
-    def _killed(cls, sandbox_id: str, *, api_key: str | None = None, api_url: str | None = None) -> bool:
+    @blocking
+    async def _killed(cls, sandbox_id: str, *, api_key: str | None = None, api_url: str | None = None) -> bool:
         try:
             with translating():
-                found = cls._found(sandbox_id, api_key, api_url)
+                found = await cls._found(sandbox_id, api_key, api_url)
         except NotFoundException:
             return False
         try:
-            return found.kill()
+            return await aio(found.kill)()
         finally:
             found._close()
 
-    def _resumed(self, timeout: float | None = None) -> "Sandbox":
+    async def _resumed(self, timeout: float | None = None) -> "Sandbox":
         with translating():
-            if self.native.get()["state"] in PAUSED:
-                self.native.resume()
+            if (await aio(self.native.get)())["state"] in PAUSED:
+                await aio(self.native.resume)()
             if timeout is not None:
-                self.native.set_timeout(max(1, timeout) * 1000)
+                await aio(self.native.set_timeout)(max(1, timeout) * 1000)
         return self
 
     @partial(either, by_id="_connected")
-    def connect(self, timeout: float | None = None) -> "Sandbox":
+    @blocking
+    async def connect(self, timeout: float | None = None) -> "Sandbox":
         """Resumes it if it is paused; `Sandbox.connect(id)` finds one. `timeout` sets its end, in seconds from now."""
-        return self._resumed(timeout)
+        return await self._resumed(timeout)
 
     @partial(either, by_id="_killed")
-    def kill(self) -> bool:
+    @blocking
+    async def kill(self) -> bool:
         """Ends it. False if it has ended, or for `Sandbox.kill(id)` does not exist."""
         with translating():
             try:
-                has_ended = self.native.get()["state"] in ENDED
+                has_ended = (await aio(self.native.get)())["state"] in ENDED
             except (NotFoundError, GoneError):
                 has_ended = True
-            self.native.destroy()
+            await aio(self.native.destroy)()
         self._client.close()
         return not has_ended
 
     @either
-    def is_running(self, request_timeout: float | None = None) -> bool:
+    @blocking
+    async def is_running(self, request_timeout: float | None = None) -> bool:
         """Whether it runs."""
         with translating():
-            return self.native.is_running()
+            return await aio(self.native.is_running)()
 
     @either
-    def set_timeout(self, timeout: float) -> None:
+    @blocking
+    async def set_timeout(self, timeout: float) -> None:
         """Sets its end, `timeout` seconds from now."""
         with translating():
-            self.native.set_timeout(max(1, timeout) * 1000)
+            await aio(self.native.set_timeout)(max(1, timeout) * 1000)
 
     @either
-    def get_info(self) -> SandboxInfo:
+    @blocking
+    async def get_info(self) -> SandboxInfo:
         """Describes it."""
         with translating():
-            return info_of(self.native.get())
+            return info_of(await aio(self.native.get)())
 
     @either
-    def pause(self) -> bool:
+    @blocking
+    async def pause(self) -> bool:
         """Saves it to disk with its memory. `connect` resumes it, as does the next use."""
         with translating():
-            return self.native.hibernate()["state"] in PAUSED
+            return (await aio(self.native.hibernate)())["state"] in PAUSED
 
     beta_pause = pause
 
-    def expose_port(self, port: int, *, wait: bool = False) -> str:
+    @blocking
+    async def expose_port(self, port: int, *, wait: bool = False) -> str:
         """Exposes a port publicly, and returns its URL; with `wait` after a server listens there."""
         with translating():
-            self._hosts[port] = self.native.expose_port(port, visibility="public", wait=wait).url
+            exposed = await aio(self.native.expose_port)(port, visibility="public", wait=wait)
+        self._hosts[port] = exposed.url
         return self._hosts[port]
 
     def get_host(self, port: int) -> str:
@@ -214,4 +229,5 @@ class Sandbox:
 
 def _close_all(*clients: Client) -> None:
     for each in clients:
-        each.close()
+        # Of asyncio too: calls of the sandbox's commands may wait.
+        each._transport.close()

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
+from ...coroutines import run
 from .errors import translating
 
 P = ParamSpec("P")
@@ -33,7 +34,7 @@ class either(Generic[P, T]):
         @wraps(method)
         def of_id(sandbox_id: str, *args: Any, api_key: str | None = None, api_url: str | None = None, **more: Any) -> T:
             with translating():
-                found = kind._found(sandbox_id, api_key, api_url)
+                found = run(kind._found(sandbox_id, api_key, api_url))
             try:
                 return method(found, *args, **more)
             finally:
