@@ -9,7 +9,6 @@
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import type { Queries } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
-import type { NamedCall } from "./done-calls.ts";
 
 /** A room with its organization and name. */
 export interface PlacedRoom {
@@ -91,21 +90,12 @@ export interface Directory {
   readonly database: Database;
   /** Places the room on this host, within a commit of `database`. Throws room_id_in_use. */
   place(queries: Queries, room: PlacedRoom): void;
-  /**
-   * Host of a new room: null for this one. Throws host_unreachable, or insufficient_capacity if no host matches. If the name is already
-   * placed on another host, returns that host; if here, null.
-   */
-  choose(wanted: WantedPlace): Host | null;
   /** Destination for a room of this host. Throws insufficient_capacity, host_unreachable. */
   chooseOther(room: WantedPlace): Host;
   /** Prevents new placements on this host. Rejects with cluster_unavailable. */
   drain(): Promise<void>;
   /** Frees the room's name. Never rejects: retries until it succeeds. */
   release(roomUid: RoomUid): Promise<void>;
-  /** The host of a room that is not here; null: none. Rejects with cluster_unavailable if that is unknown. */
-  elsewhere(orgId: OrgId, roomId: string): Promise<Host | null>;
-  /** All member hosts except this one. */
-  others(): Host[];
   /** An organization's rooms on another host, according to this host's copy. */
   placedOn(orgId: OrgId, hostId: string): PlacedRoom[];
   /** Within a commit of `database`: an organization's use here, and on all hosts together. */
@@ -114,8 +104,6 @@ export interface Directory {
   usedElsewhere(queries: Queries, orgId: OrgId): number;
   /** Whether this host is a member of its service, by its last information. */
   isMember(): boolean;
-  /** Whether this host has read the directory since it started. */
-  hasFollowed(): boolean;
   /** Whether the directory has placed a room of this host elsewhere, or has given the room's name to another room. */
   isOthers(room: Pick<PlacedRoom, "room_uid" | "org_id" | "room_id">): boolean;
   /** Another host by this one's copy; null: unknown name. */
@@ -139,11 +127,6 @@ export interface Directory {
   claim(roomUid: RoomUid, epoch: number, to: string): Promise<Owner>;
   /** From now on no host can claim a room by this epoch, in which another host owns it; if the epoch has changed, nothing happens. */
   refuse(roomUid: RoomUid, epoch: number): Promise<void>;
-  /**
-   * Within a commit of `database`: the host that carried out this call earlier, `here` for this one; null: none, and the call is noted as
-   * this host's if the commit changes shared rows.
-   */
-  doneBy(queries: Queries, call: NamedCall): Host | "here" | null;
   /** Calls `listener` after another host has changed shared rows. */
   onChange(listener: () => void): void;
   close(): Promise<void>;

@@ -1,5 +1,5 @@
 /** The Directory of several hosts: a PostgreSQL database is authoritative, and this host's tables are a copy that follows it. */
-import type { RoomUid } from "../../shared/ids.ts";
+import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import type { AnchorStore } from "../core/anchor-store.ts";
 import type { CallStats } from "../core/call/call-stats.ts";
 import { startInterval, stopTimer } from "../core/clock.ts";
@@ -17,7 +17,7 @@ import { claimRoom, ownerIn, refuseClaims } from "./claims.ts";
 import { askAheadMs } from "./clock-error.ts";
 import { Connections, type Listening, type Run, type ServerSettings } from "./connections.ts";
 import type { Directory, Host, WantedPlace } from "./directory.ts";
-import { forgetCalls } from "./done-calls.ts";
+import { forgetCalls, type NamedCall } from "./done-calls.ts";
 import { Leases, type Load } from "./leases.ts";
 import type { Member, MembershipLock } from "./membership-lock.ts";
 import { addUse } from "./moved-use.ts";
@@ -80,6 +80,22 @@ export interface Cluster extends Directory {
   /** Starts following and reporting this host's state; resolves after both were attempted. */
   start(sources: Sources): Promise<void>;
   hosts(): Host[];
+  /** All member hosts except this one. */
+  others(): Host[];
+  /**
+   * Host of a new room: null for this one. Throws host_unreachable, or insufficient_capacity if no host matches. If the name is already
+   * placed on another host, returns that host; if here, null.
+   */
+  choose(wanted: WantedPlace): Host | null;
+  /** The host of a room that is not here; null: none. Rejects with cluster_unavailable if that is unknown. */
+  elsewhere(orgId: OrgId, roomId: string): Promise<Host | null>;
+  /** Whether this host has read the directory since it started. */
+  hasFollowed(): boolean;
+  /**
+   * Within a commit of `database`: the host that carried out this call earlier, `here` for this one; null: none, and the call is noted as
+   * this host's if the commit changes shared rows.
+   */
+  doneBy(queries: Queries, call: NamedCall): Host | "here" | null;
   /** Maximum age of the data read here, in seconds. */
   behindSeconds(): number;
   loadOf(hostId: string): Load | null;

@@ -8,23 +8,15 @@ export function makeStandalone(database: Database, hostId: string): Directory {
     database,
     // Names are unique among this host's own rooms.
     place: () => {},
-    choose: ({ host, host_labels = {} }) => {
-      if ((host ?? hostId) !== hostId) throw noSuchHost();
-      if (Object.keys(host_labels).length > 0) throw noSuchHost("host_labels");
-      return null;
-    },
     chooseOther: () => {
       throw noSuchHost();
     },
     drain: () => Promise.reject(noSuchHost()),
     release: () => Promise.resolve(),
-    elsewhere: () => Promise.resolve(null),
-    others: () => [],
     placedOn: () => [],
     withOthers: (_queries, _orgId, here) => here,
     usedElsewhere: () => 0,
     isMember: () => true,
-    hasFollowed: () => true,
     isOthers: () => false,
     host: () => null,
     owner: () => null,
@@ -32,7 +24,6 @@ export function makeStandalone(database: Database, hostId: string): Directory {
     freedBy: () => Promise.resolve({ host_id: hostId, isRemoval: false }),
     claim: () => Promise.reject(noSuchHost()),
     refuse: () => Promise.resolve(),
-    doneBy: () => null,
     onChange: () => {},
     close: () => Promise.resolve(),
   };

@@ -1,17 +1,11 @@
 /** The request pipeline and its transports, from opening to the end of the last client. */
-import type { InputOf, Operation } from "../../shared/api/contract.ts";
-import { hostEvacuate } from "../../shared/api/hosts.ts";
-import { roomFromBackup } from "../../shared/api/room-backups.ts";
-import { roomCreate } from "../../shared/api/rooms.ts";
 import { loadHostCertificate } from "../cluster/certificate.ts";
 import type { InFlightCalls } from "../core/call/in-flight-calls.ts";
 import type { Bound } from "../core/call/operation.ts";
 import type { RequestCounts } from "../core/call/request-counts.ts";
-import { markOf, ticketMark } from "../core/call/tickets.ts";
 import type { Certificate } from "../core/config/certificate.ts";
 import type { Paths } from "../core/config/paths.ts";
 import { peopleUrl } from "../core/config/people-url.ts";
-import { ServiceError } from "../core/service-error.ts";
 import { appendAudit, type Chains } from "../domain/audit/index.ts";
 import type { Billing } from "../domain/billing/index.ts";
 import type { OAuth } from "../domain/oauth/index.ts";
@@ -24,6 +18,7 @@ import { requireProof, type Users } from "../domain/users/index.ts";
 import { makeGuestDoor } from "../edge/guest/door.ts";
 import { HostClient } from "../edge/hosts/client.ts";
 import { Locator, PORTS, SSH_ACCESSES } from "../edge/hosts/locator.ts";
+import { ClusterPlacement } from "../edge/hosts/placement.ts";
 import { PeerClient } from "../edge/hosts/room-transfer.ts";
 import type { TakeSession } from "../edge/hosts/ssh.ts";
 import { makeDirect } from "../edge/http/other-transports.ts";
@@ -34,6 +29,7 @@ import { makeMcpDoor } from "../edge/mcp/door.ts";
 import { warmUp } from "../edge/mcp/warm-up.ts";
 import type { Hold } from "../edge/pipeline/call-lifetime.ts";
 import { makePipeline } from "../edge/pipeline/pipeline.ts";
+import { type Placement, standalone } from "../edge/pipeline/placement.ts";
 import { Gather } from "../edge/scatter-gather/gather.ts";
 import { gathered } from "../edge/scatter-gather/rules.ts";
 import type { ConnectionDeps } from "../edge/ssh/connection.ts";
@@ -171,23 +167,9 @@ function serveMembers({ config, cluster, hostId }: Base, server: HttpServer, own
   return members;
 }
 
-/** Throws cluster_unavailable if this host's copy of the keys is older than the operator allows; 0: no limit. */
-function freshness(cluster: Base["cluster"], staleAfterSeconds: number): () => void {
-  return () => {
-    if (!cluster || staleAfterSeconds === 0 || cluster.behindSeconds() <= staleAfterSeconds) return;
-    throw new ServiceError("cluster_unavailable", {
-      detail:
-        "This host has not synced with the cluster's database within cluster.stale_after, so it rejects all keys and sessions.",
-    });
-  };
-}
-
-const isChange = ({ method, watched }: Operation) => method !== "GET" && !watched;
-
-function composeRoad(
-  { config, log, database, directory, cluster, disk, tracing, hostId }: Base,
-  { orgs, hold, oauth, rates, requests, rooms, roomCalls, chains }: DoorParts,
-) {
+function composeRoad(base: Base, parts: DoorParts) {
+  const { config, log, database, disk, tracing } = base;
+  const { orgs, hold, oauth, rates, requests } = parts;
   return makePipeline({
     authenticate: (authorization, source, access) =>
       authorization !== null && oauth.isToken(authorization)
@@ -203,49 +185,26 @@ function composeRoad(
     log,
     requireProof,
     auditReads: config["audit.reads"],
-    requireFresh: freshness(cluster, config["cluster.stale_after"]),
     failedLoginsPerMinute: config["limits.failed_logins"],
     rates,
     requests,
     traces: tracing.traces,
-    doneBy: directory.doneBy,
-    makerOf: (token) => {
-      const mark = markOf(token);
-      return (mark !== null && cluster?.others().find(({ host_id }) => ticketMark(host_id) === mark)) || null;
-    },
-    gather:
-      cluster &&
-      new Gather({
-        ...{ own: hostId, rules: gathered, directory: cluster, chains, log },
-        slowReaderMs: config["events.slow_reader"] * 1000,
-      }),
-    // A standalone host forwards no calls.
-    roomCalls: cluster && roomCalls,
-    requireMember: (operation) => {
-      if (isChange(operation) && !directory.isMember()) throw new ServiceError("not_a_member");
-    },
-    requireFollowed: (operation) => {
-      if (!isChange(operation) || directory.hasFollowed()) return;
-      throw new ServiceError("cluster_unavailable", {
-        detail:
-          "This host has not read the cluster's database since it started, so it does not know whether it still owns the room.",
-      });
-    },
-    elsewhere: async (orgId, roomId) => {
-      const host = await directory.elsewhere(orgId, roomId);
-      if (host === null && cluster && rooms.isComing(orgId, roomId)) throw new ServiceError("room_moving");
-      return host;
-    },
-    choose: ({ name }, { org_id }, input) => {
-      if (name === roomFromBackup.name)
-        return directory.choose({ org_id, ...(input as InputOf<typeof roomFromBackup>) });
-      if (name === roomCreate.name) return directory.choose({ org_id, ...(input as InputOf<typeof roomCreate>) });
-      if (name !== hostEvacuate.name) return null;
-      const { host } = input as InputOf<typeof hostEvacuate>;
-      const found = host === hostId ? null : directory.host(host);
-      // The verb reports its absence.
-      return found?.state === "gone" ? null : found;
-    },
+    placement: composePlacement(base, parts),
+  });
+}
+
+function composePlacement(
+  { config, log, database, cluster, hostId: own }: Base,
+  { rooms, roomCalls: calls, chains }: DoorParts,
+): Placement {
+  if (!cluster) return standalone(own);
+  return new ClusterPlacement({
+    ...{ own, queries: database.queries, cluster, calls, isComing: rooms.isComing },
+    staleAfterSeconds: config["cluster.stale_after"],
+    gather: new Gather({
+      ...{ own, rules: gathered, directory: cluster, chains, log },
+      slowReaderMs: config["events.slow_reader"] * 1000,
+    }),
   });
 }
 

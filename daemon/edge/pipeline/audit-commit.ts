@@ -4,19 +4,17 @@
  */
 import type { Operation } from "../../../shared/api/contract.ts";
 import type { SessionId } from "../../../shared/ids.ts";
-import type { Directory } from "../../cluster/directory.ts";
-import { Elsewhere } from "../../cluster/elsewhere.ts";
 import type { AuditFacts } from "../../core/call/audit-facts.ts";
 import type { StartedWork } from "../../core/call/call-effects.ts";
 import { actorOf, type Caller } from "../../core/call/operation.ts";
 import type { Log } from "../../core/log.ts";
-import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { locally } from "../../db/dry-run.ts";
 import type { Database } from "../../db/transact.ts";
 import { type AuditEntry, appendAudit, appendAudits } from "../../domain/audit/index.ts";
 import type { IdempotencyStore } from "./idempotency-step.ts";
 import type { Claimed } from "./phase.ts";
+import type { Placement } from "./placement.ts";
 import type { RateRefusals } from "./rate-refusals.ts";
 import { durationOf, type Keeper, type Outcome, type RequestContext, statusOf } from "./request-context.ts";
 
@@ -33,7 +31,7 @@ export interface AuditCommitDeps {
   requireProof(queries: Queries, sessionId: SessionId): void;
   answers: IdempotencyStore;
   rateRefusals: RateRefusals;
-  doneBy: Directory["doneBy"];
+  placement: Pick<Placement, "requireFirst">;
 }
 
 /** A call's end in its record. */
@@ -57,21 +55,10 @@ export class AuditCommit implements Keeper {
   }
 
   requireKept(walk: RequestContext): void {
-    this.#requireFirst(walk);
+    this.#deps.placement.requireFirst(walk);
     const session = walk.operation.wantsProof && walk.call.caller?.session;
     // The proof may have expired while the body arrived slowly.
     if (session) this.#deps.requireProof(this.#deps.database.queries, session.session_id);
-  }
-
-  /** A change of shared rows is carried out once across all hosts; a change in a room concerns its host only. */
-  #requireFirst({ claim, request }: RequestContext): void {
-    if (!claim || request.params.room_id !== undefined) return;
-    const by = this.#deps.doneBy(this.#deps.database.queries, claim.call);
-    if (by === null) return;
-    if (by !== "here") throw new Elsewhere(by);
-    throw new ServiceError("history_gone", {
-      detail: "The same call was already executed, and its answer was lost when the service ended.",
-    });
   }
 
   locally(step: () => void): void {

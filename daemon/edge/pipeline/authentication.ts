@@ -10,6 +10,7 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { Database } from "../../db/transact.ts";
 import { FailedLogins } from "./failed-logins.ts";
 import { LoginLimit } from "./login-limit.ts";
+import type { Placement } from "./placement.ts";
 import type { PipelineRequest } from "./request-context.ts";
 
 export type Credentials = Pick<PipelineRequest, "authorization" | "recognise" | "source" | "request_id" | "ip">;
@@ -22,21 +23,20 @@ export interface AuthenticationDeps {
   authenticate(authorization: string | null, source: Source, access?: Access): Caller;
   database: Database;
   log: Log;
-  /** Throws cluster_unavailable if this host's copy of the keys may be stale. */
-  requireFresh(): void;
+  placement: Pick<Placement, "requireFresh">;
   /** Limit per address; 0: unlimited. */
   failedLoginsPerMinute: number;
 }
 
 export class Authentication {
   readonly #authenticate: AuthenticationDeps["authenticate"];
-  readonly #requireFresh: AuthenticationDeps["requireFresh"];
+  readonly #placement: AuthenticationDeps["placement"];
   readonly #failedLogins: FailedLogins;
   readonly #loginLimit: LoginLimit;
 
-  constructor({ authenticate, requireFresh, database, log, failedLoginsPerMinute }: AuthenticationDeps) {
+  constructor({ authenticate, placement, database, log, failedLoginsPerMinute }: AuthenticationDeps) {
     this.#authenticate = authenticate;
-    this.#requireFresh = requireFresh;
+    this.#placement = placement;
     this.#failedLogins = new FailedLogins(database, log);
     this.#loginLimit = new LoginLimit(failedLoginsPerMinute);
   }
@@ -63,7 +63,7 @@ export class Authentication {
   ): Caller {
     const caller = this.#admitted(request, admit);
     // A guest's token is valid on this host alone.
-    if (caller.kind !== "sandbox") this.#requireFresh();
+    if (caller.kind !== "sandbox") this.#placement.requireFresh();
     return caller;
   }
 

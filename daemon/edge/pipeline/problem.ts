@@ -2,6 +2,30 @@
 import { errorKind, type Problem } from "../../../shared/api/errors.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
+import type { Outcome, RequestContext } from "./request-context.ts";
+
+/** The response to a call that has failed. */
+export function refusalOf({ request, effect }: RequestContext, failure: unknown, log: Log): Outcome {
+  const error = ofWhoLeft(request.signal, failure);
+  const problem = toProblem(error, request.request_id, log);
+  // On a full disk a caller must know whether its request took effect anyway.
+  const details = problem.status === 507 && effect ? { ...problem.details, ...effect } : problem.details;
+  return {
+    kind: "problem",
+    status: problem.status,
+    problem: { ...problem, details },
+    retry_after_seconds: retryAfterOf(error, problem),
+    replayed: false,
+  };
+}
+
+/** Work for a disconnected caller is aborted by the signal, which is not a bug; any other error still is. */
+function ofWhoLeft({ aborted, reason }: AbortSignal, error: unknown): unknown {
+  if (!aborted || error instanceof ServiceError) return error;
+  // An MCP client may give its own reason.
+  const isEnded = error === reason || (error instanceof Error && error.name === "AbortError");
+  return isEnded ? new ServiceError("caller_left", { cause: error }) : error;
+}
 
 export function toProblem(error: unknown, requestId: string, log: Log): Problem {
   const known = error instanceof ServiceError ? error : new ServiceError("internal", { cause: error });

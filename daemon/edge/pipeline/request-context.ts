@@ -9,6 +9,7 @@ import type { CallEffects, StartedWork } from "../../core/call/call-effects.ts";
 import type { Caller, Done, EventsReply, OpenCall, Transfer } from "../../core/call/operation.ts";
 import { CallTrace, NO_TRACES, type SpanBegin, type Traces } from "../../core/call/traces.ts";
 import { fineWallMs, monotonicMs, now } from "../../core/clock.ts";
+import type { CallLifetime } from "./call-lifetime.ts";
 import type { Claimed, Phase } from "./phase.ts";
 import type { Rate } from "./rate-limit.ts";
 
@@ -95,6 +96,12 @@ export class RequestContext implements CallEffects {
   ulid: string | undefined = undefined;
   begun: StartedWork | undefined = undefined;
   effect: CallEffects["effect"] = null;
+  /** Of a call with a key or session; null until the caller is known, and for others. */
+  lifetime: CallLifetime | null = null;
+  /** Aborts when the rest of a body that the verb reads is no longer awaited; null: it is awaited while the client sends. */
+  bodyOver: AbortSignal | null = null;
+  /** Releases the places of a batch; null if it has none. */
+  #leaveBatch: (() => void) | null = null;
   readonly #keeper: Keeper;
   #along: (() => void) | null = null;
   #hears: ((recorded: boolean) => void) | null = null;
@@ -102,17 +109,18 @@ export class RequestContext implements CallEffects {
   #isWritten = false;
   #isTooLate = false;
 
-  constructor(
-    operation: Operation,
-    request: PipelineRequest,
-    keeper: Keeper,
-    around: { traces: Traces; signal(): AbortSignal },
-  ) {
+  constructor(operation: Operation, request: PipelineRequest, keeper: Keeper, traces: Traces) {
     this.operation = operation;
     this.request = request;
     this.#keeper = keeper;
-    const trace = new CallTrace(around.traces, request.trace, beginOf(around.traces, operation, request));
-    this.call = new RoadCall(request, around.signal, this, trace);
+    const trace = new CallTrace(traces, request.trace, beginOf(traces, operation, request));
+    this.call = new RoadCall(request, this, trace);
+  }
+
+  /** Aborts when the client disconnects, the key becomes invalid, or the body is no longer awaited. */
+  get signal(): AbortSignal {
+    const left = this.lifetime?.signal ?? this.request.signal;
+    return this.bodyOver ? AbortSignal.any([left, this.bodyOver]) : left;
   }
 
   /** The claim of its Idempotency-Key, until its response is settled. */
@@ -127,6 +135,12 @@ export class RequestContext implements CallEffects {
   /** The verb starts. */
   work(claim: Claimed | null): void {
     this.phase = claim === null ? UNCLAIMED : { is: "working", claim };
+    if (this.operation.method !== "GET") this.call.trace.starts();
+  }
+
+  /** Settles like the work, or throws invalid_api_key as soon as the key is lost. */
+  until(work: Promise<Done<Operation>>): Promise<Done<Operation>> {
+    return this.lifetime ? this.lifetime.until(work) : work;
   }
 
   note(begun: StartedWork): void {
@@ -168,6 +182,23 @@ export class RequestContext implements CallEffects {
     this.#along?.();
   }
 
+  /** Notes the function that releases the call's places among batches. */
+  enterBatch(leave: () => void): void {
+    this.#leaveBatch = leave;
+  }
+
+  leaveBatch(): void {
+    this.#leaveBatch?.();
+    this.#leaveBatch = null;
+  }
+
+  /** Releases everything that the call holds: another host carries it out. */
+  release(): void {
+    this.lifetime?.end(null);
+    this.claim?.letGo();
+    this.leaveBatch();
+  }
+
   /** Ends the call, and releases its Idempotency-Key for the same call. */
   settle(recorded: boolean): void {
     this.claim?.letGo();
@@ -191,27 +222,20 @@ class RoadCall implements OpenCall {
   readonly source: Source;
   readonly ip: string | null;
   readonly audit: AuditFacts = { details: {} };
-  readonly work: CallEffects;
+  readonly work: RequestContext;
   readonly trace: CallTrace;
   caller: Caller | null = null;
-  readonly #signal: () => AbortSignal;
 
-  constructor(
-    { request_id, source, ip }: PipelineRequest,
-    signal: () => AbortSignal,
-    work: CallEffects,
-    trace: CallTrace,
-  ) {
+  constructor({ request_id, source, ip }: PipelineRequest, work: RequestContext, trace: CallTrace) {
     this.request_id = request_id;
     this.source = source;
     this.ip = ip;
     this.work = work;
     this.trace = trace;
-    this.#signal = signal;
   }
 
   get signal(): AbortSignal {
-    return this.#signal();
+    return this.work.signal;
   }
 }
 

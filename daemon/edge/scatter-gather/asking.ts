@@ -1,13 +1,10 @@
 /** Requests to other hosts for their part of a response: query, reply, and this host's own part. */
 import type { Operation } from "../../../shared/api/contract.ts";
-import type { Done, EventsReply, StreamEvent, Transfer } from "../../core/call/operation.ts";
-import type { MaybePromise } from "../../core/concurrency/maybe-promise.ts";
+import type { EventsReply, StreamEvent } from "../../core/call/operation.ts";
+import type { Input } from "../pipeline/placement.ts";
 import type { PipelineRequest } from "../pipeline/request-context.ts";
 
 export type Asking = NonNullable<PipelineRequest["ask"]>;
-export type Input = Record<string, unknown>;
-/** This host's own part; `transfer` if it differs from the caller's. */
-export type Own = (input: Input, transfer?: Transfer) => MaybePromise<Done<Operation>>;
 
 /** An input as the query of a URL. */
 export function queryOf({ params }: Operation, input: Input): Record<string, string> {

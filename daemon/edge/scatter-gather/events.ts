@@ -5,21 +5,22 @@
  *     after CURSOR ──▶ a position for each chain ──▶ this host's timeline, and each other's (timeline.ts) ──▶ one stream
  */
 import type { Operation } from "../../../shared/api/contract.ts";
-import type { Directory, Host } from "../../cluster/directory.ts";
+import type { Cluster } from "../../cluster/postgres.ts";
 import { makeCursor, readCursor } from "../../core/call/cursor.ts";
 import { type Done, NO_TRANSFER } from "../../core/call/operation.ts";
 import { wallMs } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
 import { type Chains, cursorAfterEvent, notAnEvent, seqOfEvent } from "../../domain/audit/index.ts";
 import { AdaptiveTimeout } from "../hosts/adaptive-timeout.ts";
-import { type Asking, type Input, ledBy, type Own, queryOf } from "./asking.ts";
+import type { Input, Own } from "../pipeline/placement.ts";
+import { type Asking, ledBy, queryOf } from "./asking.ts";
 import { chainNameOf, cursorOf, type Position, positionIn } from "./places.ts";
 import { Timeline } from "./timeline.ts";
 
 export interface EventsDeps {
   /** The name of this host. */
   own: string;
-  directory: Pick<Directory, "others" | "host" | "onChange"> & { hosts(): Host[] };
+  directory: Pick<Cluster, "others" | "host" | "onChange" | "hosts">;
   chains: Pick<Chains, "head" | "upTo">;
   /** A reader that leaves sent data unread for this long is disconnected. */
   slowReaderMs: number;

@@ -6,15 +6,17 @@
  */
 import type { InputOf, Operation } from "../../../shared/api/contract.ts";
 import type { ErrorCode } from "../../../shared/api/errors.ts";
-import type { Directory, Host } from "../../cluster/directory.ts";
+import type { Host } from "../../cluster/directory.ts";
+import type { Cluster } from "../../cluster/postgres.ts";
 import { bodyOf, type Caller, type Done } from "../../core/call/operation.ts";
 import { timeoutSignal } from "../../core/clock.ts";
 import type { MaybePromise } from "../../core/concurrency/maybe-promise.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { AdaptiveTimeout } from "../hosts/adaptive-timeout.ts";
 import { unreachable } from "../hosts/client.ts";
+import type { Input, Own } from "../pipeline/placement.ts";
 import type { PipelineRequest } from "../pipeline/request-context.ts";
-import { type Asking, firstOutcome, type Input, ledBy, type Own, queryOf } from "./asking.ts";
+import { type Asking, firstOutcome, ledBy, queryOf } from "./asking.ts";
 import { type EventsDeps, GatheredEvents, type Reading } from "./events.ts";
 import { exported } from "./export.ts";
 import { chainNameOf } from "./places.ts";
@@ -25,7 +27,7 @@ const LATE_MS = 2000;
 
 export interface GatherDeps extends EventsDeps {
   rules: ReadonlyMap<string, Rule>;
-  directory: EventsDeps["directory"] & Pick<Directory, "placedOn">;
+  directory: EventsDeps["directory"] & Pick<Cluster, "placedOn">;
 }
 
 type Member = Pick<Host, "host_id" | "joined_at">;

@@ -5,7 +5,8 @@
 import type { Connection as Client, ServerChannel } from "ssh2";
 import type { Problem } from "../../../shared/api/errors.ts";
 import { newId } from "../../../shared/ids.ts";
-import type { Directory, Host } from "../../cluster/directory.ts";
+import type { Host } from "../../cluster/directory.ts";
+import type { Cluster } from "../../cluster/postgres.ts";
 import type { Caller } from "../../core/call/operation.ts";
 import { startTimer, stopTimer } from "../../core/clock.ts";
 import type { HostClient } from "../hosts/client.ts";
@@ -16,7 +17,7 @@ import type { Names } from "./session-context.ts";
 /** Access to other hosts. */
 export interface OtherHosts {
   client: HostClient;
-  elsewhere: Directory["elsewhere"];
+  elsewhere: Cluster["elsewhere"];
   /** The host that has an SSH access with this password; null: none. Rejects if that is unknown. */
   hostOfAccess(password: string): Promise<Host | null>;
   /** Address of a host's gateway; null: unknown. */

@@ -19,6 +19,7 @@ import { Waking } from "../../../../daemon/domain/sandboxes/lifecycle/waking.ts"
 import { insertSandbox } from "../../../../daemon/domain/sandboxes/store.ts";
 import type { SandboxRow } from "../../../../daemon/domain/sandboxes/table.ts";
 import { makePipeline, type Pipeline, type PipelineReply } from "../../../../daemon/edge/pipeline/pipeline.ts";
+import { standalone } from "../../../../daemon/edge/pipeline/placement.ts";
 import type { ExecState } from "../../../../shared/agent-protocol/messages.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
 import { type Asked, PlayedAgent, stateOf } from "../executions/agent-fixture.ts";
@@ -120,9 +121,6 @@ export class ExecutionsFixture {
         },
       },
       log: makeLog("error", () => {}),
-      requireFresh: () => {},
-      requireMember: () => {},
-      requireFollowed: () => {},
       failedLoginsPerMinute: 0,
       hold: (_, cut) => {
         this.cutKey = cut;
@@ -132,12 +130,7 @@ export class ExecutionsFixture {
       requireProof: () => {},
       auditReads: true,
       rates: { keys: NO_LIMIT, guests: NO_LIMIT },
-      elsewhere: async () => null,
-      choose: () => null,
-      makerOf: () => null,
-      doneBy: () => null,
-      gather: null,
-      roomCalls: null,
+      placement: standalone("host"),
       requests: new RequestCounts(),
     });
     this.meter = new Meter(this.database);

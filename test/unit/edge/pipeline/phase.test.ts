@@ -12,6 +12,7 @@ import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
 import { listAudit } from "../../../../daemon/domain/audit/index.ts";
 import { type Fault, LEAVES, type Left, type Phase } from "../../../../daemon/edge/pipeline/phase.ts";
 import { makePipeline, type Pipeline, type PipelineReply } from "../../../../daemon/edge/pipeline/pipeline.ts";
+import { standalone } from "../../../../daemon/edge/pipeline/placement.ts";
 import { takesIdempotencyKey } from "../../../../shared/api/headers.ts";
 import { operations } from "../../../../shared/api/operations.ts";
 import { roomCreate } from "../../../../shared/api/rooms.ts";
@@ -68,9 +69,6 @@ function newRoad(): Pipeline {
     authenticate: () => CALLER,
     database,
     log: makeLog("error", (line) => logged.push(line)),
-    requireFresh: () => {},
-    requireMember: () => {},
-    requireFollowed: () => {},
     failedLoginsPerMinute: 0,
     hold: (_, cut) => {
       cutKey = cut;
@@ -81,12 +79,7 @@ function newRoad(): Pipeline {
     auditReads: true,
     rates: { keys: NO_LIMIT, guests: NO_LIMIT },
     requests: new RequestCounts(),
-    elsewhere: async () => null,
-    choose: () => null,
-    makerOf: () => null,
-    doneBy: () => null,
-    gather: null,
-    roomCalls: null,
+    placement: standalone("host"),
   });
 }
 
