@@ -7,32 +7,29 @@ import { forgetRows } from "../db/room-rows.ts";
 import { Agents } from "../domain/agents/index.ts";
 import { makeBarriers } from "../domain/barriers/index.ts";
 import { makeFabric } from "../domain/fabric/index.ts";
-import type { Sandboxes } from "../domain/sandboxes/index.ts";
+import type { Meter } from "../domain/orgs/index.ts";
+import { makeAgentLookup } from "../domain/sandboxes/index.ts";
 import type { Base } from "./base.ts";
-import type { Orgs } from "./orgs.ts";
 
-/** Parts composed later. */
-interface Later {
-  sandboxes(): Pick<Sandboxes, "agents" | "messageCame">;
-}
-
-export function composeAgents({ config, log, database, reads, finder, tracing }: Base, { meter }: Orgs, later: Later) {
+export function composeAgents({ config, log, database, reads, finder, tracing }: Base, meter: Meter) {
   const findRoom = finder.find;
   const { traces } = tracing;
   const bells = new Notifier();
   const changes = new RoomChanges(bells);
   database.onCommit(() => changes.anyChanged());
+  const sandboxes = makeAgentLookup(database.queries);
   const agents = new Agents({
     database,
-    sandboxOf: (roomUid, agentId) => later.sandboxes().agents.agentOf(roomUid, agentId),
-    liveSandboxes: (roomUid) => later.sandboxes().agents.liveAgents(roomUid),
+    sandboxOf: sandboxes.agentOf,
+    liveSandboxes: sandboxes.liveAgents,
     waitsChanged: (roomUid) => changes.changed(roomUid),
   });
   const ackMs = config["fabric.ack"] * 1000;
   const keptBytes = config["fabric.kept_mib"] * 1024 ** 2;
+  const deliveries: ((sandboxId: string) => void)[] = [];
   const delivered = (roomUid: RoomUid, agentId: string) => {
     const sandbox = agents.sandboxOf(roomUid, agentId);
-    if (sandbox) later.sandboxes().messageCame(sandbox.sandbox_id);
+    if (sandbox) for (const listener of deliveries) listener(sandbox.sandbox_id);
   };
   const fabric = makeFabric({
     database,
@@ -53,6 +50,10 @@ export function composeAgents({ config, log, database, reads, finder, tracing }:
     bells,
     changes,
     agents,
+    /** The newest sandbox of each agent. */
+    sandboxes,
+    /** Calls `listener` when a message is in the inbox of a sandbox's agent. */
+    onDelivered: (listener: (sandboxId: string) => void) => void deliveries.push(listener),
     messagesLately: fabric.lately,
     operations: [...fabric.operations, ...barriers.operations],
     /** Functions that copy agents, messages and barriers when their room branches. */

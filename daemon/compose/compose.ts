@@ -1,7 +1,7 @@
 /**
  * Composition root of the daemon: makes its parts bottom-up, adopts the state that the previous daemon left, and opens the transports; at
- * the end all of that is undone. The composition of each part is a file in this folder. A part that needs a higher one gets it by a
- * function, which is not called before all are made.
+ * the end all of that is undone. The composition of each part is a file in this folder. A lower part calls a higher one only by a listener
+ * that is registered here.
  */
 import { operations } from "../../shared/api/operations.ts";
 import type { OrgId } from "../../shared/ids.ts";
@@ -14,28 +14,32 @@ import { loopTime, recordTurns, watchLoop } from "../core/loop/index.ts";
 import { watchLoopDelay } from "../core/loop/loop-delay.ts";
 import { makeBackups, planBackups } from "../domain/backups/index.ts";
 import { planBilling } from "../domain/billing/index.ts";
-import { listOrgs, plansOf, roomCosts } from "../domain/orgs/index.ts";
+import { listOrgs, Meter, makeCaps, plansOf, pricesOf, roomCosts } from "../domain/orgs/index.ts";
 import { makeOverview } from "../domain/overview/index.ts";
 import { checkpointBytes } from "../domain/rooms/index.ts";
+import { snapshotBytes } from "../domain/sandboxes/index.ts";
 import { makeTemplateList } from "../domain/templates/list.ts";
 import { planTraces } from "../domain/traces/index.ts";
 import { planSsrfGuard } from "../domain/webhooks/index.ts";
+import { GuestCalls } from "../edge/guest/guest-calls.ts";
 import { planListen } from "../edge/http/tls.ts";
 import { makeLive } from "../edge/live/index.ts";
+import { makeIdempotencyStore } from "../edge/pipeline/idempotency-step.ts";
 import { planSsh } from "../edge/ssh/plan.ts";
 import { threadTime } from "../host/thread-time.ts";
+import type { Addresses } from "./addresses.ts";
 import { composeAgents } from "./agents.ts";
 import { backUpApart } from "./backup-process.ts";
 import { type ComposeOptions, openBase } from "./base.ts";
 import { composeBilling } from "./billing.ts";
 import { composeDrives } from "./drives.ts";
-import { followOthers } from "./hosts.ts";
+import { composePeers, followOthers } from "./hosts.ts";
 import { composeOAuth } from "./oauth.ts";
 import { composeOrgTemplates } from "./org-templates.ts";
 import { composeOrgs } from "./orgs.ts";
 import { ratesOf } from "./rate-limits.ts";
 import { composeRooms } from "./rooms.ts";
-import { composeSandboxes, type Reached } from "./sandboxes.ts";
+import { composeSandboxes } from "./sandboxes.ts";
 import { composeAudit, composeService } from "./service.ts";
 import { openDoors } from "./transports.ts";
 import { startUpkeep } from "./upkeep.ts";
@@ -69,24 +73,20 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   loopTime.measureBy(threadTime);
   const loop = watchLoopDelay();
   const { database, inspected } = base;
-  const reached: Reached = { url: listen.url, gateway: null, guestDoor: null, calls: null, peers: null };
-  const urlForPeople = () => peopleUrl(reached.url);
+  const { queries } = database;
+  const addresses: Addresses = { url: listen.url, gateway: null };
+  const urlForPeople = () => peopleUrl(addresses.url);
   const roomCalls = new InFlightCalls();
+  const answers = makeIdempotencyStore(database);
+  const guestCalls = new GuestCalls();
+  const peers = await composePeers(base);
+  const prices = pricesOf(config);
+  const meter = new Meter(database, prices);
+  const drives = composeDrives(base, { meter, capsOf: makeCaps(queries, plans) });
   const driveUsed = async (orgId: OrgId) =>
-    (await drives.drive.measureOrg(orgId)) + sandboxes.snapshotBytes(orgId) + checkpointBytes(database.queries, orgId);
-  const orgs = composeOrgs(base, plans, {
-    endSandboxes: (orgId) => sandboxes.endRunning(orgId, "credits_exhausted"),
-    driveUsed,
-    endRooms: async (orgId) => {
-      await rooms.endAll(orgId);
-      await billing.endOrg(orgId);
-      await webhooks.forgetOrg(orgId);
-      await orgTemplates.forgetOrg(orgId);
-    },
-    url: urlForPeople,
-  });
-  const drives = composeDrives(base, orgs, { shares: () => sandboxes.shares });
-  const agents = composeAgents(base, orgs, { sandboxes: () => sandboxes });
+    (await drives.drive.measureOrg(orgId)) + snapshotBytes(queries, orgId) + checkpointBytes(queries, orgId);
+  const orgs = composeOrgs(base, { plans, prices, meter, driveUsed, url: urlForPeople });
+  const agents = composeAgents(base, meter);
   const { sandboxes, pool, processors, egress, terminals, screens, ports, ssh } = composeSandboxes(base, {
     rates,
     ...orgs,
@@ -95,19 +95,24 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     commandsChanged: (roomUid) => agents.changes.changed(roomUid),
     driveUsed,
     portsDomain: listen.ports_domain,
-    reached,
+    addresses,
+    guestCalls,
   });
+  orgs.credits.onExhausted((orgId) => sandboxes.endRunning(orgId, "credits_exhausted"));
+  agents.onDelivered(sandboxes.messageCame);
+  const audit = composeAudit(base, orgs, agents.bells);
   const rooms = composeRooms(base, {
     ...orgs,
     ...drives,
     sandboxes,
     agents,
-    reached,
+    callsBranch: answers.branch,
+    client: peers?.client ?? null,
+    ports,
     calls: roomCalls,
-    audit: { anchor: () => void audit.anchor(), endRoom: (roomUid) => audit.endRoom(roomUid) },
+    audit: { anchor: () => void audit.anchor(), endRoom: audit.endRoom },
   });
-  const quotaWatch = drives.watch();
-  const audit = composeAudit(base, orgs, agents.bells);
+  const quotaWatch = drives.watch(sandboxes.shares);
   const webhooks = composeWebhooks(base, orgs, audit.chains, webhookReach);
   const overview = makeOverview(
     {
@@ -137,8 +142,8 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const service = composeService(base, {
     backups,
     chainsLost: audit.chainsLost,
-    url: () => reached.url,
-    gateway: () => reached.gateway,
+    addresses,
+    agents: agents.sandboxes,
     ...orgs,
     plans,
     rates,
@@ -175,12 +180,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   requireAll(bound);
 
   await agents.recover();
-  await followOthers(
-    base,
-    sandboxes,
-    orgs.held,
-    () => reached.gateway && { host: reached.gateway.host, port: reached.gateway.port },
-  );
+  await followOthers(base, sandboxes, orgs.held, addresses);
   const answering = Promise.withResolvers<void>();
   await sandboxes.recover(answering.promise);
   ports.recover();
@@ -204,8 +204,11 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       rates,
       requests,
       chains: audit.chains,
+      answers,
+      guestCalls,
+      peers,
     },
-    reached,
+    addresses,
   );
   answering.resolve();
   orgs.credits.start(listOrgs(database.queries).map(({ org_id }) => org_id));
@@ -213,9 +216,14 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   // Sandboxes that ran before take precedence over pool machines.
   const ready = sandboxes.returned().then(() => {
     pool.refill();
-    log.info("ready", { url: reached.url, acceleration: inspected.findings.acceleration.acceleration });
+    log.info("ready", { url: addresses.url, acceleration: inspected.findings.acceleration.acceleration });
   });
-  const stopEnding = orgs.users.keepEnding();
+  const stopEnding = orgs.users.keepEnding(async (orgId) => {
+    await rooms.endAll(orgId);
+    await billing.endOrg(orgId);
+    await webhooks.forgetOrg(orgId);
+    await orgTemplates.forgetOrg(orgId);
+  });
   const stopMail = orgs.outbox.start();
   const stopBilling = billing.start();
   const stopWebhooks = webhooks.start();
@@ -226,8 +234,8 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const upkeep = startUpkeep(base, { sandboxes, rooms, meter: orgs.meter, oauth, changes: orgs.changes, pool });
 
   return {
-    url: reached.url,
-    ssh: reached.gateway && `${reached.gateway.host}:${reached.gateway.port}`,
+    url: addresses.url,
+    ssh: addresses.gateway && `${addresses.gateway.host}:${addresses.gateway.port}`,
     ready,
     stop: async ({ hibernate } = { hibernate: false }) => {
       sandboxes.endReturn();

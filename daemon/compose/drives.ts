@@ -1,30 +1,27 @@
 /** Composition of the rooms' drives: quotas, their enforcement, and fill levels. */
 import type { RoomUid } from "../../shared/ids.ts";
 import { makeDrive } from "../domain/drive/index.ts";
-import { DriveLevels } from "../domain/orgs/index.ts";
+import { DriveLevels, type Meter, type Quota } from "../domain/orgs/index.ts";
 import { drivePlace } from "../domain/rooms/index.ts";
 import type { Sandboxes } from "../domain/sandboxes/index.ts";
 import { ProjectQuota } from "../host/files/project-quota.ts";
 import type { Base } from "./base.ts";
-import type { Orgs } from "./orgs.ts";
 import { systemActor } from "./records.ts";
 
 export type Drives = ReturnType<typeof composeDrives>;
 
-/** Parts composed later. */
-interface Later {
-  shares(): Sandboxes["shares"];
-}
+/** Before there are sandboxes. */
+const NO_SHARES: Sandboxes["shares"] = { guestRooms: () => [], sharesOf: () => [] };
 
 export function composeDrives(
   { config, log, database, inspected, giveUpSpace, finder, record }: Base,
-  { quota, meter }: Orgs,
-  later: Later,
+  { capsOf, meter }: { capsOf: Quota["capsOf"]; meter: Meter },
 ) {
   const limits = { bytes: config["drive.limit_gib"] * 1024 ** 3, entries: config["drive.limit_entries"] };
   const by = { actor: systemActor("quota"), source: "reconciler" } as const;
   const levels = new DriveLevels({ database, log, meter, placeOf: drivePlace });
   const kernelQuota = new ProjectQuota(inspected.findings.drive_quota, log);
+  let shares = NO_SHARES;
   const drive = makeDrive({
     findRoom: finder.find,
     restraints: inspected.restraints,
@@ -32,7 +29,7 @@ export function composeDrives(
     limitEntries: limits.entries,
     roomsOf: finder.ofOrg,
     keptOf: finder.keptOf,
-    capsOf: (orgId) => quota.capsOf(orgId).drive,
+    capsOf: (orgId) => capsOf(orgId).drive,
     onSoftExceeded: (org_id, facts) =>
       record({
         ...by,
@@ -41,15 +38,16 @@ export function composeDrives(
         org_id,
         details: { limit: "drive", ...facts },
       }),
-    sharesOf: (roomUid) => later.shares().sharesOf(roomUid as RoomUid),
+    sharesOf: (roomUid) => shares.sharesOf(roomUid as RoomUid),
     giveUpSpace,
     onUsed: (roomUid, usedBytes) => levels.note(roomUid as RoomUid, usedBytes),
     log,
   });
-  /** Starts enforcing the drive quotas of guests. */
-  const watch = () =>
-    drive.watch({
-      rooms: () => later.shares().guestRooms().map(finder.remembered),
+  /** Starts enforcing the drive quotas of guests, which access drives through these processes. */
+  const watch = (ofGuests: Sandboxes["shares"]) => {
+    shares = ofGuests;
+    return drive.watch({
+      rooms: () => shares.guestRooms().map(finder.remembered),
       onChange: ({ room_id, room_uid, org_id }, mode, { used_bytes, entry_count }) => {
         log.warn("drive quota", { room_id, mode, used_bytes, entry_count });
         record({
@@ -63,5 +61,6 @@ export function composeDrives(
         });
       },
     });
+  };
   return { drive, kernelQuota, levels, limits, watch };
 }

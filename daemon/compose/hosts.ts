@@ -14,6 +14,8 @@ import {
   placedWithoutRoom,
 } from "../domain/rooms/index.ts";
 import type { Sandboxes } from "../domain/sandboxes/index.ts";
+import { HostClient } from "../edge/hosts/client.ts";
+import type { Addresses } from "./addresses.ts";
 import type { Base } from "./base.ts";
 import type { HeldResources } from "./quota-use.ts";
 
@@ -34,14 +36,22 @@ function loadOf({ database, templates, disk }: Base, sandboxes: Measured): Omit<
   };
 }
 
+/** Connections to the other hosts of the service; null: a standalone host. */
+export async function composePeers({ cluster, paths, betweenHosts }: Base) {
+  if (!cluster) return null;
+  const own = await loadHostCertificate(paths.cluster);
+  return { own, client: new HostClient({ certificate: own, tally: betweenHosts.calls }) };
+}
+
 /** Starts following the other hosts' changes, and publishes this host's state; a standalone host does neither. */
 export async function followOthers(
   base: Base,
   sandboxes: Measured,
   held: HeldResources,
-  gateway: () => NonNullable<Load["ssh"]> | null,
+  addresses: Addresses,
 ): Promise<void> {
   const { cluster, paths } = base;
+  const gateway = () => addresses.gateway && { host: addresses.gateway.host, port: addresses.gateway.port };
   await cluster?.start({
     certificate: (await loadHostCertificate(paths.cluster)).cert,
     misplaced: misplacedRooms,
@@ -65,13 +75,20 @@ const capacityOf = ({ is_degraded: _, ssh: __, templates, disk, ...capacity }: L
 export const hostStates = ({ cluster }: Base) => cluster?.hosts().map(({ state }) => state) ?? ["active" as const];
 
 /** All hosts, including this one. */
-export function listedHosts(base: Base, sandboxes: Measured, url: () => string): Static<typeof host>[] {
+export function listedHosts(base: Base, sandboxes: Measured, addresses: Addresses): Static<typeof host>[] {
   const { cluster, hostId } = base;
   const own = () => {
     return capacityOf(loadOf(base, sandboxes));
   };
   if (!cluster) {
-    const alone = { state: "active" as const, since: null, url: url(), labels: {}, version: VERSION, joined_at: null };
+    const alone = {
+      state: "active" as const,
+      since: null,
+      url: addresses.url,
+      labels: {},
+      version: VERSION,
+      joined_at: null,
+    };
     return [{ host: hostId, is_self: true, ...alone, capacity: own() }];
   }
   return cluster.hosts().map((each) => {

@@ -9,7 +9,7 @@ import { hasGrant } from "../domain/oauth/index.ts";
 import { getKeyOf, isEntryOf, isKeySeen, isSshKeyOf } from "../domain/orgs/index.ts";
 import { locateLabel } from "../domain/ports/index.ts";
 import { getCheckpoint } from "../domain/rooms/index.ts";
-import { locateSandbox, locateSnapshot, type Sandboxes } from "../domain/sandboxes/index.ts";
+import { locateSandbox, locateSnapshot, type makeAgentLookup } from "../domain/sandboxes/index.ts";
 import type { Lookups } from "../domain/service/index.ts";
 import { locateAccess } from "../domain/ssh/index.ts";
 import { getBuild } from "../domain/templates/store.ts";
@@ -19,7 +19,7 @@ import type { Base } from "./base.ts";
 
 export function composeLookups(
   { database, reads, finder, templates }: Pick<Base, "database" | "reads" | "finder" | "templates">,
-  sandboxes: Pick<Sandboxes, "agents">,
+  { agentOf }: Pick<ReturnType<typeof makeAgentLookup>, "agentOf">,
   webhooks: Pick<Webhooks, "has">,
 ): Lookups {
   const { queries } = database;
@@ -33,8 +33,7 @@ export function composeLookups(
     snapshot: ({ org_id }, snapshotId) => locateSnapshot(queries, org_id, snapshotId),
     checkpoint: ({ org_id }, checkpointId) => getCheckpoint(queries, org_id, checkpointId),
     isAgent: (roomUid, agentId) =>
-      sandboxes.agents.agentOf(roomUid as RoomUid, agentId) !== null ||
-      findAgent(queries, roomUid as RoomUid, agentId) !== undefined,
+      agentOf(roomUid as RoomUid, agentId) !== null || findAgent(queries, roomUid as RoomUid, agentId) !== undefined,
     isBarrier: (roomUid, barrierId) => findBarrier(queries, roomUid as RoomUid, barrierId) !== undefined,
     message: (caller, messageId) => {
       const found = locateMessage(queries, caller.org_id, roomsOf(caller), messageId);

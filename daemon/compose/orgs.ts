@@ -3,7 +3,15 @@ import { GUEST_CIDS, type OrgId } from "../../shared/ids.ts";
 import { hasPlacements } from "../cluster/placements.ts";
 import type { Config } from "../core/config/config.ts";
 import { Outbox, planMail } from "../domain/mail/index.ts";
-import { Credits, Meter, makeOrgChanges, makeOrgs, makeQuota, type Plans, pricesOf } from "../domain/orgs/index.ts";
+import {
+  Credits,
+  type Meter,
+  makeOrgChanges,
+  makeOrgs,
+  makeQuota,
+  type Plans,
+  type Prices,
+} from "../domain/orgs/index.ts";
 import { countRooms, orgsLeftBehind } from "../domain/rooms/index.ts";
 import { orgCids } from "../domain/sandboxes/index.ts";
 import { templateMib } from "../domain/templates/org-disk.ts";
@@ -18,35 +26,30 @@ import { makeHeld } from "./quota-use.ts";
 
 export type Orgs = ReturnType<typeof composeOrgs>;
 
-/** Parts composed later. */
-interface Later {
-  /** Ends the organization's sandboxes that are not in standby. Never rejects. */
-  endSandboxes(orgId: OrgId): Promise<void>;
-  /** Total use of its drives. */
+interface OrgParts {
+  plans: Plans;
+  prices: Prices;
+  meter: Meter;
+  /** Disk use of an organization's drives, snapshots and checkpoints. */
   driveUsed(orgId: OrgId): Promise<number>;
-  /** Ends all rooms of an organization. Rejects if one could not be ended. */
-  endRooms(orgId: OrgId): Promise<void>;
-  /** Address of the API and the web. */
+  /** Address of the web. */
   url(): string;
 }
 
 export function composeOrgs(
   { config, log, paths, database, reads, cluster, directory, hostId, finder }: Base,
-  plans: Plans,
-  later: Later,
+  { plans, prices, meter, driveUsed, url }: OrgParts,
 ) {
   const { queries } = database;
-  const prices = pricesOf(config);
   const graceSeconds = config["billing.grace"];
   const held = makeHeld(cluster ? hostId : null);
   const quota = makeQuota({
     queries,
     plans,
     held: (within, orgId) => directory.withOthers(within, orgId, held.of(within, orgId)),
-    driveUsed: later.driveUsed,
+    driveUsed,
     templateMib: (orgId) => templateMib(paths, orgId),
   });
-  const meter = new Meter(database, prices);
   const credits = new Credits({
     database,
     log,
@@ -54,7 +57,6 @@ export function composeOrgs(
     graceSeconds,
     usedElsewhere: directory.usedElsewhere,
     planCredits: (orgId) => quota.capsOf(orgId).credits,
-    endSandboxes: later.endSandboxes,
   });
   const changes = makeOrgChanges(directory.database, MAKER_RULES);
   const orgs = makeOrgs({
@@ -83,7 +85,7 @@ export function composeOrgs(
     changes,
     log,
     planOf: orgs.planOf,
-    url: later.url,
+    url,
     holds: orgs.holds,
     personal: PERSONAL,
     upstream: plan && new OidcClient(plan),
@@ -94,7 +96,6 @@ export function composeOrgs(
       left: countRooms,
       leftElsewhere: hasPlacements,
       leftBehind: cluster ? orgsLeftBehind : () => [],
-      endAll: later.endRooms,
     },
   });
   const outbox = new Outbox({
@@ -102,7 +103,7 @@ export function composeOrgs(
     shared: directory.database,
     log,
     plan: mailPlan,
-    url: later.url,
+    url,
     relink: (within, linkId) => users.links.relink(within, linkId),
   });
   const hold: Hold = (held, cut) => (typeof held === "string" ? orgs.holdKey(held, cut) : users.hold(held, cut));

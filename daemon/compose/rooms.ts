@@ -1,29 +1,37 @@
 /** Assembles the rooms module, with everything that ends with a room. */
 import type { InFlightCalls } from "../core/call/in-flight-calls.ts";
 import { ServiceError } from "../core/service-error.ts";
+import type { Ports } from "../domain/ports/index.ts";
 import type { RoomDeps } from "../domain/rooms/deps.ts";
 import { makeRooms } from "../domain/rooms/index.ts";
 import type { Sandboxes } from "../domain/sandboxes/index.ts";
+import type { HostClient } from "../edge/hosts/client.ts";
+import { PeerClient } from "../edge/hosts/room-transfer.ts";
+import type { CallsBranch } from "../edge/pipeline/idempotency-branch.ts";
 import type { Base } from "./base.ts";
 import type { Drives } from "./drives.ts";
 import type { Orgs } from "./orgs.ts";
 import { systemActor } from "./records.ts";
-import type { Reached } from "./sandboxes.ts";
 
 interface RoomParts extends Pick<Orgs, "quota" | "meter">, Pick<Drives, "drive" | "kernelQuota" | "limits"> {
   sandboxes: Sandboxes;
   agents: { ofRoom: RoomDeps["fabric"]; branches: RoomDeps["branch"]["nouns"]; pauses: RoomDeps["pauses"] };
-  reached: Pick<Reached, "calls" | "peers">;
+  /** Guests' calls with an Idempotency-Key, which branch with their room. */
+  callsBranch: CallsBranch;
+  /** Connections to other hosts; null: a standalone host. */
+  client: HostClient | null;
+  ports: Pick<Ports, "recover">;
   calls: InFlightCalls;
   audit: RoomDeps["audit"];
 }
 
 export function composeRooms(
   base: Base,
-  { quota, meter, drive, kernelQuota, limits, sandboxes, agents, reached, calls, audit }: RoomParts,
+  { quota, meter, drive, kernelQuota, limits, sandboxes, agents, callsBranch, client, ports, calls, audit }: RoomParts,
 ) {
   const { config, log, paths, database, inspected, giveUpSpace, finder, hostId, record } = base;
   const unasked = { actor: systemActor("rooms"), source: "reconciler" } as const;
+  const peers = client && new PeerClient(client);
   const deps: RoomDeps = {
     database,
     directory: base.directory,
@@ -44,11 +52,9 @@ export function composeRooms(
     branch: {
       sandboxes: sandboxes.branch,
       nouns: agents.branches,
-      calls: () => {
-        if (!reached.calls) throw new ServiceError("not_ready", { detail: "The service is starting." });
-        return reached.calls;
-      },
+      calls: callsBranch,
     },
+    recoverPorts: ports.recover,
     onEvent: (event, { org_id, room_uid }, details) =>
       record({ ...unasked, event, outcome: "success", org_id, room_uid, details }),
     sandboxes,
@@ -57,8 +63,8 @@ export function composeRooms(
     calls,
     audit,
     peers: () => {
-      if (!reached.peers) throw new ServiceError("not_ready", { detail: "The service is starting." });
-      return reached.peers;
+      if (!peers) throw new ServiceError("not_ready", { detail: "The host has no connections to other hosts." });
+      return peers;
     },
   };
   return makeRooms(deps, finder);

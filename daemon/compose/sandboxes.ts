@@ -1,43 +1,28 @@
 /** Composition of sandboxes, their output and the access to them: terminals, screens, ports and SSH. */
-import type { Stream } from "../../shared/agent-protocol/link.ts";
-import { StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import { ticketMark } from "../core/call/tickets.ts";
 import type { Queries } from "../db/client.ts";
 import { makeEgress } from "../domain/egress/index.ts";
 import type { Meter } from "../domain/orgs/index.ts";
-import { makePorts, PORT_RULE, type PortMaker } from "../domain/ports/index.ts";
+import { makePorts, makeShownPorts, PORT_RULE, type PortMaker, Traffic } from "../domain/ports/index.ts";
 import { liveRoomUids } from "../domain/rooms/index.ts";
 import { DEFAULT_TEMPLATE, isKept, makeSandboxes } from "../domain/sandboxes/index.ts";
 import { makeScreens } from "../domain/screen/index.ts";
-import type { Gateway } from "../domain/ssh/deps.ts";
 import { makeSsh } from "../domain/ssh/index.ts";
 import { isEverSaved, Processors } from "../domain/templates/processors.ts";
 import { memoryAhead, RecentUse, type Use } from "../domain/templates/recent-use.ts";
 import { usableSnapshot } from "../domain/templates/registry.ts";
 import { makeTerminals } from "../domain/terminals/index.ts";
 import { isMakerGood } from "../domain/users/index.ts";
-import type { makeGuestDoor } from "../edge/guest/door.ts";
-import type { PeerClient } from "../edge/hosts/room-transfer.ts";
-import type { CallsBranch } from "../edge/pipeline/idempotency-branch.ts";
+import type { GuestCalls } from "../edge/guest/guest-calls.ts";
 import { type PoolTarget, WarmPool } from "../host/guest/pool.ts";
+import type { Addresses } from "./addresses.ts";
 import type { Base } from "./base.ts";
 import type { Drives } from "./drives.ts";
 import { makeFilmGuests } from "./film-guests.ts";
 import type { Orgs } from "./orgs.ts";
 import type { AllRates } from "./rate-limits.ts";
 import { systemActor } from "./records.ts";
-
-/** Values that are known after the transports are open. */
-export interface Reached {
-  url: string;
-  gateway: Gateway | null;
-  guestDoor: ReturnType<typeof makeGuestDoor> | null;
-  /** Functions that copy guests' calls when their room branches. */
-  calls: CallsBranch | null;
-  /** Transfer of rooms to other hosts; null: a standalone host, or its transports are not open yet. */
-  peers: PeerClient | null;
-}
 
 interface SandboxParts extends Pick<Orgs, "orgs" | "hold" | "quota" | "credits" | "meter">, Pick<Drives, "drive"> {
   /** Called when an agent's sandbox is new or changes its state. */
@@ -47,22 +32,19 @@ interface SandboxParts extends Pick<Orgs, "orgs" | "hold" | "quota" | "credits" 
   /** Disk use of an organization's drives and snapshots. */
   driveUsed(orgId: OrgId): Promise<number>;
   portsDomain: string | null;
-  reached: Reached;
+  addresses: Addresses;
+  guestCalls: GuestCalls;
   rates: AllRates;
 }
 
 export function composeSandboxes(base: Base, parts: SandboxParts) {
   const { config, log, paths, disk, database, inspected, templates, finder, record } = base;
-  const { orgs, hold, quota, credits, meter, drive, reached } = parts;
+  const { orgs, hold, quota, credits, meter, drive, addresses } = parts;
   const used = new RecentUse();
   const pool = new WarmPool({
     paths,
     log,
     host: () => inspected.guestHost(),
-    wanted: () => worthLaunching(base, used, processors),
-    whenNobodyStarts: () => sandboxes.whenNobodyStarts(),
-    giveWay: () => processors.giveWay(),
-    hasMemoryFor: (memoryMib) => sandboxes.hasMemoryFor(memoryMib),
   });
   const processors = new Processors({
     paths,
@@ -72,9 +54,10 @@ export function composeSandboxes(base: Base, parts: SandboxParts) {
     qemuVersion: inspected.findings.qemu_version,
     host: () => inspected.guestHost(),
     spareBytes: () => disk.spare_bytes,
-    hasMemoryFor: (memoryMib) => sandboxes.hasMemoryFor(memoryMib),
     saved: () => pool.refill(),
   });
+  const traffic = new Traffic();
+  const urls = () => ({ base_url: addresses.url, domain: parts.portsDomain });
   const egress = composeEgress(base, meter);
   const unasked = { actor: systemActor("supervisor"), source: "reconciler" } as const;
   const sandboxes = makeSandboxes({
@@ -101,21 +84,13 @@ export function composeSandboxes(base: Base, parts: SandboxParts) {
     startLimitMs: config["limits.sandbox_start"] * 1000,
     egressDefault: config["egress.default"],
     egress,
-    roomCalls: (sandbox) => {
-      let serve: ((stream: Stream, request: object) => void) | undefined;
-      return (stream, request) => {
-        serve ??= reached.guestDoor?.(sandbox);
-        if (serve) serve(stream, request);
-        else stream.fail(StreamErrorCode.internal, "the service is starting");
-      };
-    },
+    roomCalls: (sandbox) => parts.guestCalls.of(sandbox),
     driveMode: (roomUid) => drive.modeOf(roomUid),
     here: () => ({
       qemu_version: inspected.findings.qemu_version,
       acceleration: inspected.findings.acceleration.acceleration,
     }),
-    portsCame: () => ports.recover(),
-    portsOf: (sandboxId) => ports.shown(sandboxId),
+    portsOf: makeShownPorts(database.queries, { urls, traffic }),
     saveOutput: (room, path, streams) => drive.saveStreams(room, path, streams),
     onEvent: (event, { org_id, room_uid, agent_id, sandbox_id }, details, outcome = "error") =>
       record({ ...unasked, event, outcome, org_id, room_uid, agent_id, sandbox_id, details }),
@@ -131,7 +106,13 @@ export function composeSandboxes(base: Base, parts: SandboxParts) {
         details: {},
       }),
   });
-  const { access } = sandboxes;
+  const { access, hasMemoryFor, whenNobodyStarts } = sandboxes;
+  pool.serve({
+    wanted: () => worthLaunching(base, used, (use) => processors.want(use.template_id, use.vcpu_count, hasMemoryFor)),
+    whenNobodyStarts,
+    giveWay: () => processors.giveWay(),
+    hasMemoryFor,
+  });
   const mark = base.cluster && ticketMark(base.hostId);
   const terminals = makeTerminals({
     ticketMark: mark,
@@ -149,7 +130,7 @@ export function composeSandboxes(base: Base, parts: SandboxParts) {
     paths,
     roomsOf: (orgId) => liveRoomUids(database.queries, orgId),
     hasSpace: () => disk.hasSpace,
-    withFilmGuest: makeFilmGuests(base, (memoryMib) => sandboxes.hasMemoryFor([memoryMib])),
+    withFilmGuest: makeFilmGuests(base, (memoryMib) => hasMemoryFor([memoryMib])),
     sandboxes: access,
     isCurrentKey: orgs.isCurrent,
     hold,
@@ -163,9 +144,9 @@ export function composeSandboxes(base: Base, parts: SandboxParts) {
     holdMaker: (maker, cut) =>
       orgs.holds.hold(`maker ${maker.key_id}`, () => isPortMakerGood(database.queries, maker), cut),
     rate: parts.rates.ports,
-    urls: () => ({ base_url: reached.url, domain: parts.portsDomain }),
+    ...{ urls, traffic },
   });
-  const ssh = makeSsh({ database, log, sandboxes: access, sit: terminals.sit, orgs, gateway: () => reached.gateway });
+  const ssh = makeSsh({ database, log, sandboxes: access, sit: terminals.sit, orgs, gateway: () => addresses.gateway });
   return { sandboxes, pool, processors, egress, terminals, screens, ports, ssh };
 }
 
@@ -176,12 +157,12 @@ const isUsual = ({ template_id, vcpu_count }: Use) => template_id === DEFAULT_TE
 
 /**
  * Machines of `default` always; if memory remains, one of every other template used recently, since it may be large, and of each as many as
- * recently ran concurrently, with the smallest memory among those. Snapshots missing for a processor count are requested.
+ * recently ran concurrently, with the smallest memory among those. Snapshots missing for a processor count are saved.
  */
 async function worthLaunching(
   { config, templates }: Base,
   used: RecentUse,
-  processors: Processors,
+  save: (use: Use) => void,
 ): Promise<PoolTarget[]> {
   const size = config["pool.size"];
   const lately = used.list();
@@ -197,7 +178,7 @@ async function worthLaunching(
   for (const use of size === 0 ? others.filter(({ vcpu_count }) => vcpu_count > 1) : [usual, ...others]) {
     const { template_id, vcpu_count, together, least_memory_mib } = use;
     const image = await usableSnapshot(templates, template_id, vcpu_count);
-    if (!image) processors.want(template_id, vcpu_count);
+    if (!image) save(use);
     if (!image || size === 0) continue;
     const memory_mib = memoryAhead(least_memory_mib, image.hardware);
     wanted.push({ image, memory_mib, size: use === usual ? size : 1, isExtra: use !== usual });

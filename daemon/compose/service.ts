@@ -23,6 +23,7 @@ import type { Webhooks } from "../domain/webhooks/index.ts";
 import { MAX_REPLY_BYTES } from "../edge/pipeline/idempotency-claims.ts";
 import type { WarmPool } from "../host/guest/pool.ts";
 import { hasSystemd } from "../host/system-service.ts";
+import type { Addresses } from "./addresses.ts";
 import type { Base, ComposeOptions } from "./base.ts";
 import type { Drives } from "./drives.ts";
 import { hostStates, listedHosts } from "./hosts.ts";
@@ -86,12 +87,11 @@ export function shutdownFindings(
 
 interface ServiceFacts extends Pick<Orgs, "prices" | "graceSeconds" | "meter"> {
   plans: Plans;
-  /** Address of the web. */
-  url(): string;
-  gateway(): Gateway | null;
+  addresses: Addresses;
   rates: AllRates;
   requests: RequestCounts;
   sandboxes: Sandboxes;
+  agents: Parameters<typeof composeLookups>[1];
   backups: Backups;
   /** Chains of the audit that lack an anchored record; null: unknown. */
   chainsLost(): number | null;
@@ -111,11 +111,11 @@ function shownGateway(gateway: Gateway | null) {
 
 export function composeService(base: Base, told: ServiceFacts) {
   const { config, paths, database, disk, inspected, templates, finder } = base;
-  const { sandboxes, drives, egress, pool } = told;
+  const { addresses, sandboxes, drives, egress, pool } = told;
   const flushes = new Histogram(FLUSH_BOUNDS_SECONDS);
   database.onCommit((flushMs) => flushes.note(flushMs / 1000));
   return makeService({
-    hosts: () => listedHosts(base, sandboxes, told.url),
+    hosts: () => listedHosts(base, sandboxes, addresses),
     hostStates: () => hostStates(base),
     betweenHosts: base.betweenHosts,
     directoryAgeSeconds: () => base.cluster?.behindSeconds() ?? 0,
@@ -142,13 +142,13 @@ export function composeService(base: Base, told: ServiceFacts) {
         // The names of unfit rows are omitted: they may concern other organizations than the caller's.
         unfit: { rows: base.cluster.unfitRows().rows, named: [] },
       },
-    passkeys: () => (config["web.enabled"] ? findPasskeys(database.queries, told.url()) : null),
+    passkeys: () => (config["web.enabled"] ? findPasskeys(database.queries, addresses.url) : null),
     // Scans all sandboxes, for every caller of health or figures.
     capacity: cachedByCost(sandboxes.capacity),
     measure: sandboxes.measure,
     findRoom: finder.find,
     roomUidOf: (orgId, roomId) => finder.lookup(orgId, roomId)?.room_uid,
-    lookups: composeLookups(base, sandboxes, told.webhooks),
+    lookups: composeLookups(base, told.agents, told.webhooks),
     figures: () => ({
       ...sandboxes.figures(),
       rooms: countAllRooms(database.queries),
@@ -182,6 +182,6 @@ export function composeService(base: Base, told: ServiceFacts) {
     messageKeptBytes: config["fabric.kept_mib"] * 1024 ** 2,
     egressDefault: config["egress.default"],
     terminalDetachedSeconds: config["terminal.detached_life"],
-    ssh: () => shownGateway(told.gateway()),
+    ssh: () => shownGateway(addresses.gateway),
   });
 }

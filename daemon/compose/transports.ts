@@ -1,5 +1,4 @@
 /** The request pipeline and its transports, from opening to the end of the last client. */
-import { loadHostCertificate } from "../cluster/certificate.ts";
 import type { InFlightCalls } from "../core/call/in-flight-calls.ts";
 import type { Bound } from "../core/call/operation.ts";
 import type { RequestCounts } from "../core/call/request-counts.ts";
@@ -16,11 +15,10 @@ import type { Gateway } from "../domain/ssh/deps.ts";
 import type { Ssh } from "../domain/ssh/index.ts";
 import { requireProof, type Users } from "../domain/users/index.ts";
 import { makeGuestDoor } from "../edge/guest/door.ts";
-import { HostClient } from "../edge/hosts/client.ts";
+import type { GuestCalls } from "../edge/guest/guest-calls.ts";
+import type { HostClient } from "../edge/hosts/client.ts";
 import { Locator, PORTS, SSH_ACCESSES } from "../edge/hosts/locator.ts";
 import { ClusterPlacement } from "../edge/hosts/placement.ts";
-import { PeerClient } from "../edge/hosts/room-transfer.ts";
-import type { TakeSession } from "../edge/hosts/ssh.ts";
 import { makeDirect } from "../edge/http/other-transports.ts";
 import { type HttpServer, makeHttpServer } from "../edge/http/server.ts";
 import { loadCertificate, type planListen } from "../edge/http/tls.ts";
@@ -28,6 +26,7 @@ import { watchCertificate } from "../edge/http/tls-watch.ts";
 import { makeMcpDoor } from "../edge/mcp/door.ts";
 import { warmUp } from "../edge/mcp/warm-up.ts";
 import type { Hold } from "../edge/pipeline/call-lifetime.ts";
+import type { IdempotencyStore } from "../edge/pipeline/idempotency-step.ts";
 import { makePipeline } from "../edge/pipeline/pipeline.ts";
 import { type Placement, standalone } from "../edge/pipeline/placement.ts";
 import { Gather } from "../edge/scatter-gather/gather.ts";
@@ -37,10 +36,10 @@ import { loadHostKey } from "../edge/ssh/host-key.ts";
 import type { SshPlan } from "../edge/ssh/plan.ts";
 import { startSshServer } from "../edge/ssh/server.ts";
 import { makeWebDoor } from "../edge/web/door.ts";
+import type { Addresses } from "./addresses.ts";
 import type { Base } from "./base.ts";
 import { planCluster } from "./cluster.ts";
 import type { AllRates } from "./rate-limits.ts";
-import type { Reached } from "./sandboxes.ts";
 
 const STOP_GRACE_MS = 10_000;
 
@@ -60,29 +59,32 @@ interface DoorParts {
   rates: AllRates;
   requests: RequestCounts;
   chains: Chains;
+  answers: IdempotencyStore;
+  guestCalls: GuestCalls;
+  /** Connections to other hosts; null: a standalone host. */
+  peers: { own: Certificate; client: HostClient } | null;
 }
 
-/** Opens all of them; sets their addresses in `reached`. */
-export async function openDoors(base: Base, parts: DoorParts, reached: Reached) {
+/** Opens all of them; sets their addresses. */
+export async function openDoors(base: Base, parts: DoorParts, addresses: Addresses) {
   const { config, paths, log, aside, hostId: host } = base;
   const { operations, orgs, ports, ssh, listen, sshPlan } = parts;
   const certificate = await loadCertificate(config, paths);
   const road = composeRoad(base, parts);
-  reached.calls = road.branch;
-  reached.guestDoor = makeGuestDoor({
-    formerNames: base.finder.formerNames,
-    answer: makeDirect({ operations, road, aside, host, others: null, peers: null, ssh: null, log }),
-    planOf: orgs.planOf,
-    log,
-  });
+  parts.guestCalls.open(
+    makeGuestDoor({
+      formerNames: base.finder.formerNames,
+      answer: makeDirect({ operations, road, aside, host, others: null, peers: null, ssh: null, log }),
+      planOf: orgs.planOf,
+      log,
+    }),
+  );
   const { traces } = base.tracing;
-  const own = base.cluster && (await loadHostCertificate(paths.cluster));
-  const others = own && new HostClient({ certificate: own, tally: base.betweenHosts.calls });
+  const others = parts.peers?.client ?? null;
   const { cluster } = base;
   const whereabouts = (question: typeof PORTS) =>
     others && cluster && new Locator({ question, client: others, own: host, others: cluster.others });
   const labels = whereabouts(PORTS);
-  reached.peers = others && new PeerClient(others);
   await warmUp();
   const mcp = makeMcpDoor({
     others: others && { client: others, own: host },
@@ -109,30 +111,28 @@ export async function openDoors(base: Base, parts: DoorParts, reached: Reached) 
         },
         letters: { perHour: config["signup.per_hour"], perDay: config["signup.per_day"] },
         orgName: orgs.nameOf,
-        url: () => peopleUrl(reached.url),
+        url: () => peopleUrl(addresses.url),
         hasHosts: () => (cluster?.others().length ?? 0) > 0,
         log,
       })
     : null;
-  let takeSession: TakeSession | null = null;
-  const server = makeHttpServer(
-    {
-      ...{ operations, road, aside, ports: ports.gate, mcp, web, host, others, labels, log },
-      peers: own && parts.rooms.forPeers,
-      ssh: own && { has: ssh.hasAccess, take: () => takeSession },
-    },
-    { ...listen, tls: certificate },
-  );
-  const members = own && others && serveMembers(base, server, own, others);
   const noSsh = base.inspected.findings.ssh;
   if (sshPlan && noSsh !== null) log.error("failed to open the SSH gateway", { error: noSsh });
   const sshOthers = othersOf(base, ssh, others, whereabouts(SSH_ACCESSES));
   const sshDoor =
     sshPlan && noSsh === null ? await openSshDoor(sshPlan, paths, { ssh, road, log, others: sshOthers }) : null;
-  takeSession = sshDoor?.take ?? null;
-  reached.gateway = sshDoor?.gateway ?? null;
+  addresses.gateway = sshDoor?.gateway ?? null;
+  const server = makeHttpServer(
+    {
+      ...{ operations, road, aside, ports: ports.gate, mcp, web, host, others, labels, log },
+      peers: others && parts.rooms.forPeers,
+      ssh: others && { has: ssh.hasAccess, take: sshDoor?.take ?? null },
+    },
+    { ...listen, tls: certificate },
+  );
+  const members = parts.peers && serveMembers(base, server, parts.peers);
   // For port 0, the system chose the port.
-  if (listen.port === 0) reached.url = server.url.href.replace(/\/$/, "");
+  if (listen.port === 0) addresses.url = server.url.href.replace(/\/$/, "");
   const watch =
     certificate === null
       ? null
@@ -154,7 +154,11 @@ export async function openDoors(base: Base, parts: DoorParts, reached: Reached) 
 }
 
 /** Accepts connections of the other hosts, as they join and leave. */
-function serveMembers({ config, cluster, hostId }: Base, server: HttpServer, own: Certificate, client: HostClient) {
+function serveMembers(
+  { config, cluster, hostId }: Base,
+  server: HttpServer,
+  { own, client }: NonNullable<DoorParts["peers"]>,
+) {
   const plan = planCluster(config);
   if (!cluster || !plan) return null;
   const others = () => cluster.hosts().filter(({ host_id, state }) => host_id !== hostId && state !== "gone");
@@ -169,7 +173,7 @@ function serveMembers({ config, cluster, hostId }: Base, server: HttpServer, own
 
 function composeRoad(base: Base, parts: DoorParts) {
   const { config, log, database, disk, tracing } = base;
-  const { orgs, hold, oauth, rates, requests } = parts;
+  const { orgs, hold, oauth, rates, requests, answers } = parts;
   return makePipeline({
     authenticate: (authorization, source, access) =>
       authorization !== null && oauth.isToken(authorization)
@@ -188,6 +192,7 @@ function composeRoad(base: Base, parts: DoorParts) {
     failedLoginsPerMinute: config["limits.failed_logins"],
     rates,
     requests,
+    answers,
     traces: tracing.traces,
     placement: composePlacement(base, parts),
   });

@@ -37,7 +37,15 @@ export { makeOperator } from "./operator.ts";
 export type { EndedAccess, OrgChanges, PlanChange } from "./org-changes.ts";
 export { orgsPersonal } from "./personal.ts";
 export { type Caps, type PlanCaps, type Plans, plansOf } from "./plans.ts";
-export { driveExceeded, driveWarning, makeQuota, type Quota, templatesExceeded, templateWarnings } from "./quota.ts";
+export {
+  driveExceeded,
+  driveWarning,
+  makeCaps,
+  makeQuota,
+  type Quota,
+  templatesExceeded,
+  templateWarnings,
+} from "./quota.ts";
 export { sshKeysMade } from "./ssh-keys-made.ts";
 export { isSshKeyOf } from "./ssh-keys-store.ts";
 export { endKey, getKey, getKeyOf, getOrg, listEndingOrgs, listEveryOrg, listOrgs } from "./store.ts";

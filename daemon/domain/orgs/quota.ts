@@ -59,17 +59,25 @@ export interface Quota {
   standing(orgId: OrgId): Promise<Standing>;
 }
 
+function capsIn(plans: Plans, org: OrgRow | undefined): PlanCaps {
+  if (!org) throw new Error("there is no such organization");
+  return plans[org.plan];
+}
+
+/** Returns the caps of an organization's plan. */
+export const makeCaps =
+  (queries: Queries, plans: Plans) =>
+  (orgId: OrgId): PlanCaps =>
+    capsIn(plans, knownOrg(queries, orgId));
+
 export function makeQuota({ queries, plans, held, driveUsed, templateMib }: QuotaDeps): Quota {
-  const capsOf = (org: OrgRow | undefined): PlanCaps => {
-    if (!org) throw new Error("there is no such organization");
-    return plans[org.plan];
-  };
+  const capsOf = makeCaps(queries, plans);
   /** The organization's present amounts and caps, for the amounts that were added. */
   const required = (within: Queries, orgId: OrgId, added: Partial<Record<CountedQuantity, number>>) => {
     const org = getOrg(within, orgId);
     // The organization's keys have just ended, including the caller's.
     if (org && org.ending_at !== null) throw new ServiceError("invalid_api_key");
-    const caps = capsOf(org);
+    const caps = capsIn(plans, org);
     const has = held(within, orgId);
     const counts = (Object.entries(added) as [CountedQuantity, number][]).filter(([, count]) => count > 0);
     for (const [what, count] of counts) {
@@ -78,7 +86,7 @@ export function makeQuota({ queries, plans, held, driveUsed, templateMib }: Quot
     return { caps, has, counts };
   };
   return {
-    capsOf: (orgId) => capsOf(knownOrg(queries, orgId)),
+    capsOf,
     require: required,
 
     admit: (within, call, added) => {
@@ -92,7 +100,7 @@ export function makeQuota({ queries, plans, held, driveUsed, templateMib }: Quot
     },
 
     requireBuild: (within, orgId, memoryMib) => {
-      const { hard_cap: cap } = capsOf(getOrg(within, orgId)).memory_mib;
+      const { hard_cap: cap } = capsIn(plans, getOrg(within, orgId)).memory_mib;
       const { memory_mib: used } = held(within, orgId);
       if (used + memoryMib <= cap) return;
       throw new ServiceError("quota_exceeded", {
@@ -103,7 +111,7 @@ export function makeQuota({ queries, plans, held, driveUsed, templateMib }: Quot
     },
 
     standing: async (orgId) => {
-      const caps = capsOf(knownOrg(queries, orgId));
+      const caps = capsOf(orgId);
       const { rooms, sandboxes, memory_mib, disk_gib, template_mib, drive } = caps;
       const [used_bytes, used] = await Promise.all([driveUsed(orgId), templateMib(orgId)]);
       const has = { ...held(queries, orgId), template_mib: used };

@@ -8,6 +8,7 @@ import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import type { PortUrls } from "./record.ts";
+import type { Traffic } from "./traffic.ts";
 
 /** The sandbox of a call. */
 export interface PortTarget {
@@ -54,6 +55,7 @@ export interface PortDeps {
   /** File of the key for the tokens. */
   keyFile: string;
   urls(): PortUrls;
+  traffic: Traffic;
   /** Rate limit of requests to the ports of a sandbox. */
   rate: RequestRate;
 }

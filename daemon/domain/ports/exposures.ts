@@ -34,10 +34,10 @@ export class Exposures {
   /** Watches for the end of sandboxes. */
   readonly #watched = new Map<string, AbortController>();
 
-  constructor(deps: PortDeps, connections: Connections, traffic: Traffic) {
+  constructor(deps: PortDeps, connections: Connections) {
     this.#deps = deps;
     this.#connections = connections;
-    this.#traffic = traffic;
+    this.#traffic = deps.traffic;
   }
 
   recover(): void {

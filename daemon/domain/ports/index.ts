@@ -2,6 +2,7 @@
 
 import type { ShownPort } from "../../../shared/api/shown-port.ts";
 import type { Bound } from "../../core/call/operation.ts";
+import type { Queries } from "../../db/client.ts";
 import { makeBrowser } from "./browser.ts";
 import { Connections } from "./connections.ts";
 import type { PortDeps } from "./deps.ts";
@@ -14,37 +15,38 @@ import { toShownPort } from "./record.ts";
 import { Refusals } from "./refusals.ts";
 import { listPorts } from "./store.ts";
 import { PortTokens } from "./tokens.ts";
-import { Traffic } from "./traffic.ts";
 import { makeUnexpose } from "./unexpose.ts";
 
 export type { PortMaker } from "./deps.ts";
 export { PORT_RULE, portsMade } from "./made.ts";
 export { deleteOfSandbox as forgetPorts, insertPort, locateLabel, roomPorts } from "./store.ts";
 export type { PortRow } from "./table.ts";
+export { Traffic } from "./traffic.ts";
 
 export interface Ports {
   operations: Bound[];
   gate: Gate;
-  /** A sandbox's ports, for its record. */
-  shown(sandboxId: string): ShownPort[];
   /** Recovers the ports that an earlier daemon exposed; sandboxes are recovered before. */
   recover(): void;
   /** Closes open connections; exposed ports stay exposed. */
   stop(): void;
 }
 
+/** A sandbox's ports, for its record. */
+export const makeShownPorts =
+  (queries: Queries, { urls, traffic }: Pick<PortDeps, "urls" | "traffic">) =>
+  (sandboxId: string): ShownPort[] =>
+    listPorts(queries, sandboxId).map((row) => toShownPort(row, urls(), traffic.of(row)));
+
 export function makePorts(deps: PortDeps): Ports {
   const tokens = new PortTokens(deps.keyFile);
-  const traffic = new Traffic();
-  const connections = new Connections(deps.sandboxes, deps.rate, traffic);
-  const exposures = new Exposures(deps, connections, traffic);
+  const connections = new Connections(deps.sandboxes, deps.rate, deps.traffic);
+  const exposures = new Exposures(deps, connections);
   const refusals = new Refusals(deps);
-  const parts: PortParts = { ...deps, tokens, traffic, connections, exposures, refusals };
+  const parts: PortParts = { ...deps, tokens, connections, exposures, refusals };
   return {
     operations: [makeExpose(parts), makeList(parts), makeUnexpose(parts), makeBrowser(parts)],
     gate: makeGate(parts),
-    shown: (sandboxId) =>
-      listPorts(deps.database.queries, sandboxId).map((row) => toShownPort(row, deps.urls(), traffic.of(row))),
     recover: () => exposures.recover(),
     stop: () => {
       exposures.stop();

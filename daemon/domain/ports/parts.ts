@@ -4,11 +4,9 @@ import type { PortDeps } from "./deps.ts";
 import type { Exposures } from "./exposures.ts";
 import type { Refusals } from "./refusals.ts";
 import type { PortTokens } from "./tokens.ts";
-import type { Traffic } from "./traffic.ts";
 
 export interface PortParts extends PortDeps {
   tokens: PortTokens;
-  traffic: Traffic;
   connections: Connections;
   exposures: Exposures;
   refusals: Refusals;

@@ -59,7 +59,7 @@ export interface RoomDeps {
   ownership: Ownership;
   /** Statistics of moves to other hosts. */
   moveTally: CallStats;
-  /** Connections to other hosts; available once the transports are open. */
+  /** Connections to other hosts. Throws on a standalone host. */
   peers(): Peers;
   /** Calls in progress about a room. */
   calls: {
@@ -118,11 +118,12 @@ export interface RoomDeps {
     /** Removes the messages, barriers and agents of a room that was removed, or was not created. */
     forget(roomUid: RoomUid): Promise<void>;
   };
+  /** Opens the exposed ports that have arrived with a room. */
+  recoverPorts(): void;
   branch: {
     sandboxes: SandboxesBranch;
     nouns: Nouns;
-    /** Available once the transports are open. */
-    calls(): Calls & MovingCalls;
+    calls: Calls & MovingCalls;
   };
   /** Records an event of a room that no call requested. */
   onEvent(event: string, about: Pick<RoomRow, "org_id" | "room_uid">, details: Record<string, unknown>): void;

@@ -74,8 +74,6 @@ export interface SandboxDeps {
   driveMode(roomUid: RoomUid): "open" | "stopped" | "held";
   /** Properties of this host that decide which saved guests it can load. */
   here(): LoadedOn;
-  /** Called when ports have arrived with a room. */
-  portsCame(): void;
   /** The sandbox's exposed ports, for its record. */
   portsOf(sandboxId: string): ShownPort[];
   /** Saves a command's full streams on the room's drive while it produces them. */

@@ -5,7 +5,6 @@ import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import type { Bound } from "../../core/call/operation.ts";
 import type { Queries } from "../../db/client.ts";
 import { makeAccess, type SandboxReach } from "./access.ts";
-import { makeAgentLookup } from "./agents.ts";
 import { makeSandboxesBranch, type SandboxesBranch } from "./branch/index.ts";
 import { makeCreate } from "./calls/create.ts";
 import { makeDestroy } from "./calls/destroy.ts";
@@ -35,7 +34,6 @@ import { makeSandboxesMove, type SandboxesMove } from "./move/index.ts";
 import { type Going, goingIn } from "./running-work.ts";
 import { makeSnapshots } from "./snapshots/index.ts";
 import { SnapshotPlaces } from "./snapshots/place.ts";
-import { snapshotBytes } from "./snapshots/store.ts";
 import type { SandboxStats } from "./stats.ts";
 import { countLive, countStates, failedFor, heldCids, roomSandboxes, undestroyed } from "./store.ts";
 import type { SandboxRow } from "./table.ts";
@@ -43,6 +41,7 @@ import type { SandboxRow } from "./table.ts";
 /** Agents of quarantined sandboxes. */
 export const listQuarantined = (queries: Queries) => failedFor(queries, QUARANTINED);
 
+export { makeAgentLookup } from "./agents.ts";
 export { DEFAULT_TEMPLATE } from "./base-image.ts";
 export type { CutSandbox, ForkedItem, SandboxesBranch } from "./branch/index.ts";
 export { cursorAfterSandbox } from "./calls/list.ts";
@@ -53,7 +52,7 @@ export type { Measured } from "./measure.ts";
 export { fitsAsked } from "./move/fits.ts";
 export type { FitsAnswer, FitsAsked, MovedSandboxes, Putting, SandboxesMove } from "./move/index.ts";
 export type { Going } from "./running-work.ts";
-export { locateSnapshot } from "./snapshots/store.ts";
+export { locateSnapshot, snapshotBytes } from "./snapshots/store.ts";
 export {
   heldInRoom,
   locateSandbox,
@@ -70,7 +69,6 @@ const RUNNING: readonly SandboxState[] = ["creating", "starting", "running", "re
 
 export interface Sandboxes {
   operations: Bound[];
-  agents: ReturnType<typeof makeAgentLookup>;
   access: SandboxReach;
   /**
    * Adopts the guests of the previous daemon, and ends guests that cannot be adopted; wakes sandboxes with unread messages that have not
@@ -122,8 +120,6 @@ export interface Sandboxes {
   boundLogs(): void;
   /** Branching of sandboxes with their room. */
   branch: SandboxesBranch;
-  /** Disk space of an organization's snapshots. */
-  snapshotBytes(orgId: OrgId): number;
   /** Ends streams to callers: the daemon is about to stop. */
   endStreams(): void;
   stop(): void;
@@ -170,7 +166,6 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
       ...executions.operations,
       ...files.operations,
     ],
-    agents: makeAgentLookup(queries),
     access: makeAccess(deps, supervisors, waking),
     recover: async (answering) => {
       returned = hostStart.resume(await recover(deps, supervisors, answering));
@@ -240,7 +235,6 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
         if (row) await endAll(row.room_uid, "host_evacuated", rows);
       },
     }),
-    snapshotBytes: (orgId) => snapshotBytes(queries, orgId),
     stop: () => {
       waking.stop();
       supervisors.stop();

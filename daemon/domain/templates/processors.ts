@@ -40,7 +40,6 @@ export interface ProcessorsDeps {
   host(): GuestHost;
   /** Disk space that may be used, in bytes. */
   spareBytes(): number;
-  hasMemoryFor(memoryMib: readonly number[]): boolean;
   /** One more is there. */
   saved(): void;
 }
@@ -72,10 +71,10 @@ export class Processors {
    * Sandboxes of the host's template have this number of processors: saves the template with it, unless another save is in progress or
    * there is no room for it.
    */
-  want(templateId: string, vcpus: number): void {
+  want(templateId: string, vcpus: number, hasMemoryFor: (memoryMib: readonly number[]) => boolean): void {
     const template = this.#deps.templates.get(templateId, null);
     if (!template || vcpus === 1 || !isEverSaved(vcpus) || this.#saving || this.#isStopped) return;
-    const { hasMemoryFor, spareBytes } = this.#deps;
+    const { spareBytes } = this.#deps;
     const memory_mib = template.manifest.hardware.base_memory_mib;
     const isEarly = monotonicMs() < (this.#notBefore.get(savedWith(template.directory, vcpus)) ?? 0);
     if (isEarly || !hasMemoryFor([memory_mib]) || spareBytes() < SPACE_SHARE * bytesSaved(template)) return;

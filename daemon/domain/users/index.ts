@@ -52,7 +52,7 @@ export interface Users {
   passkeys: Passkeys;
   identities: Identities;
   /** Completes the requested ends of organizations until the returned function is called. */
-  keepEnding(): () => void;
+  keepEnding(endAll: (orgId: OrgId) => Promise<void>): () => void;
   /** Calls `cut` when the session is no longer valid, or has another user or organization; the returned function unsubscribes. */
   hold(held: HeldSession, cut: () => void): () => void;
 }
@@ -102,7 +102,7 @@ export function makeUsers({
       makeOrgDelete(ends),
       ...makePersonal({ database, changes, personal, onEnded }),
     ],
-    keepEnding: () => keepEndingOrgs(ends),
+    keepEnding: (endAll) => keepEndingOrgs(ends, endAll),
     recognise: makeRecognise(queries, planOf, seen),
     signIn,
     redeem: new OneTimeLinks({ database, changes, newcomers, signIn, onEnded }),

@@ -76,7 +76,7 @@ interface SshForHosts {
   /** Whether this host has an SSH access, by the hash of its token. */
   has(hash: string): boolean;
   /** Null: this host's SSH gateway is disabled. */
-  take(): TakeSession | null;
+  take: TakeSession | null;
 }
 
 /** The arrival of each request, because the router passes on nothing but the request. */
@@ -232,7 +232,7 @@ function serve(
         const answers = { ports: deps.ports.has, sshAccesses: (hash: string) => deps.ssh?.has(hash) ?? false };
         const told = answerLocator(url, answers);
         if (told) return told;
-        const take = (isSshPath(url) && isHandshake(request.headers) && deps.ssh?.take()) || null;
+        const take = (isSshPath(url) && isHandshake(request.headers) && deps.ssh?.take) || null;
         if (take && arrival.upgrade(take(sender.address), new Headers())) return undefined;
       }
       arrivals.set(request, arrival);

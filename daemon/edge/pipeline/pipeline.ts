@@ -18,8 +18,7 @@ import { requireScope } from "./authorization.ts";
 import { BatchLimit } from "./batch-limit.ts";
 import { CallLifetime, discard, type Hold } from "./call-lifetime.ts";
 import { Rates, type RatesOf } from "./caller-rate.ts";
-import type { CallsBranch } from "./idempotency-branch.ts";
-import { makeIdempotencyStore } from "./idempotency-step.ts";
+import type { IdempotencyStore } from "./idempotency-step.ts";
 import type { Input, Placement } from "./placement.ts";
 import { refusalOf } from "./problem.ts";
 import type { Rate } from "./rate-limit.ts";
@@ -46,6 +45,7 @@ export interface PipelineDeps extends AuthenticationDeps {
   requireProof: AuditCommitDeps["requireProof"];
   rates: RatesOf;
   requests: RequestCounts;
+  answers: IdempotencyStore;
   traces: Traces;
   /** The hosts of the service. */
   placement: Placement;
@@ -68,22 +68,15 @@ export interface Pipeline {
   stop(): void;
 }
 
-/** Adds the parts that transports do not use. */
-export interface WholePipeline extends Pipeline {
-  /** Branches guests' calls with an Idempotency-Key together with their room. */
-  branch: CallsBranch;
-}
-
-export function makePipeline(deps: PipelineDeps): WholePipeline {
-  const { database, log } = deps;
+export function makePipeline(deps: PipelineDeps): Pipeline {
+  const { answers, database, log } = deps;
   const callers = new Authentication(deps);
   const readInput = makeInputReader();
   const rates = new Rates(deps.rates);
   const begin = new Admission();
   const many = new BatchLimit();
   const rateRefusals = new RateRefusals(database, log);
-  const answers = makeIdempotencyStore(database);
-  const records = new AuditCommit({ ...deps, answers, rateRefusals });
+  const records = new AuditCommit({ ...deps, rateRefusals });
 
   /** Awaits a promise, then charges loop time to the organization again. */
   const continued = async <T>({ call, operation }: RequestContext, waited: Promise<T>): Promise<T> => {
@@ -218,7 +211,6 @@ export function makePipeline(deps: PipelineDeps): WholePipeline {
     requireAttempt: (ip) => callers.requireAttempt(ip),
     begin,
     failuresWritten: () => callers.failuresWritten,
-    branch: answers.branch,
     stop: () => {
       callers.settle();
       rateRefusals.settle();

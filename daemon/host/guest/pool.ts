@@ -37,6 +37,10 @@ export interface PoolDeps {
   paths: Paths;
   log: Log;
   host(): GuestHost;
+}
+
+/** The demand for machines, and the memory for them. */
+export interface PoolDemand {
   /** Likely sources of the next sandboxes, the likeliest first. Machines of any other are ended. */
   wanted(): Promise<PoolTarget[]>;
   /** Resolves when no sandbox is being started, or after a while: callers that wait for one have priority. */
@@ -58,6 +62,8 @@ export interface WarmMachine {
 
 export class WarmPool {
   readonly #deps: PoolDeps;
+  /** Null: no machines are launched yet. */
+  #demand: PoolDemand | null = null;
   /** In order of readiness. */
   #members: WarmMachine[] = [];
   /** Machines that are ready. */
@@ -74,6 +80,11 @@ export class WarmPool {
 
   constructor(deps: PoolDeps) {
     this.#deps = deps;
+  }
+
+  /** Machines are launched for this demand from now on. */
+  serve(demand: PoolDemand): void {
+    this.#demand = demand;
   }
 
   /**
@@ -108,7 +119,7 @@ export class WarmPool {
 
   /** Ends extra machines until this much memory is free, if together they have it. Resolves once they have ended, with whether any did. */
   async makeRoom(memoryMib: number): Promise<boolean> {
-    if (await this.#deps.giveWay()) return true;
+    if (await this.#demand?.giveWay()) return true;
     const extras = beyond(this.#members, this.#always).reverse();
     if (memoryOf(extras) >= memoryMib) {
       for (let freed = 0; freed < memoryMib; ) {
@@ -127,8 +138,8 @@ export class WarmPool {
 
   /** Launches missing machines, in the background. */
   refill(): void {
-    while (!this.#closed && this.#lanes.size < FILL_AT_ONCE) {
-      const lane = this.#fill().catch((error: unknown) =>
+    while (this.#demand && !this.#closed && this.#lanes.size < FILL_AT_ONCE) {
+      const lane = this.#fill(this.#demand).catch((error: unknown) =>
         this.#deps.log.warn("failed to fill the warm pool", { error: describeError(error) }),
       );
       this.#lanes.add(lane);
@@ -145,25 +156,22 @@ export class WarmPool {
     await Promise.all([...this.#members.splice(0).map((member) => this.#discard(member)), ...this.#leaving]);
   }
 
-  async #fill(): Promise<void> {
+  async #fill(demand: PoolDemand): Promise<void> {
     while (true) {
-      await unlessGivenUp(this.#closing.signal, this.#deps.whenNobodyStarts()).catch(() => {});
-      const wanted = await this.#deps.wanted();
+      await unlessGivenUp(this.#closing.signal, demand.whenNobodyStarts()).catch(() => {});
+      const wanted = await demand.wanted();
       this.#always = sizesOf(wanted.filter(({ isExtra }) => !isExtra));
       const stale = beyond(this.#members, sizesOf(wanted));
       for (const member of stale) this.#remove(member);
       await Promise.all(stale.map((member) => this.#discard(member)));
       const isMissing = (each: PoolTarget) => this.#members.filter((member) => isOf(member, each)).length < each.size;
-      const missing = wanted.find((each) => isMissing(each) && (!each.isExtra || this.#hasMemoryFor(each)));
+      // Machines that are still being launched have priority.
+      const coming = this.#members.filter((member) => !this.#ready.has(member));
+      const fits = (each: PoolTarget) => demand.hasMemoryFor([...coming, each].map(usedBy));
+      const missing = wanted.find((each) => isMissing(each) && (!each.isExtra || fits(each)));
       if (this.#closed || !missing) return;
       await this.#add(missing);
     }
-  }
-
-  /** Machines that are still being launched have priority. */
-  #hasMemoryFor(wanted: PoolTarget): boolean {
-    const coming = this.#members.filter((member) => !this.#ready.has(member));
-    return this.#deps.hasMemoryFor([...coming, wanted].map(usedBy));
   }
 
   async #add({ image, memory_mib }: PoolTarget): Promise<void> {

@@ -116,11 +116,9 @@ export function roomDepsOf({
         use: <T>(_ids: unknown, work: () => Promise<T>) => work(),
       } as unknown as MoveDeps["branch"]["sandboxes"],
       nouns: { agents: noNoun, fabric, barriers: noNoun },
-      calls: () => ({
-        ...{ take: () => null, put: nothing, replace: nothing, takeRoom: () => null, putRoom: nothing },
-      }),
+      calls: { take: () => null, put: nothing, replace: nothing, takeRoom: () => null, putRoom: nothing },
     },
-    ...{ onEvent: nothing, forgetCheckpoints: nothing, onGone: nothing, onStays: nothing },
+    ...{ onEvent: nothing, recoverPorts: nothing, forgetCheckpoints: nothing, onGone: nothing, onStays: nothing },
     erase: async ({ room_uid }) => await eraseDirectory(paths.room(room_uid)),
   };
   return deps as MoveDeps;

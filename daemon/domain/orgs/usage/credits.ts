@@ -41,8 +41,6 @@ export interface CreditDeps {
   usedElsewhere(queries: Queries, orgId: OrgId): number;
   /** Credits of the organization's plan; null: no limit. */
   planCredits(orgId: OrgId): number | null;
-  /** Ends the organization's sandboxes that are not in standby. Never rejects. */
-  endSandboxes(orgId: OrgId): Promise<void>;
 }
 
 export interface Balance {
@@ -70,12 +68,21 @@ export class Credits {
   readonly #deps: CreditDeps;
   /** Organizations with sandboxes that are being ended. */
   readonly #ending = new Set<OrgId>();
+  readonly #listeners: ((orgId: OrgId) => Promise<void>)[] = [];
   #looking: Timer | null = null;
   readonly #timers = new Deadlines((orgId) => void this.#look(orgId as OrgId));
 
   constructor(deps: CreditDeps) {
     this.#deps = deps;
     deps.meter.onChange((orgId) => void this.#look(orgId));
+  }
+
+  /**
+   * Calls `listener` when an organization's credits are exhausted and the grace period is over: it ends the organization's sandboxes that
+   * are not in standby, and never rejects.
+   */
+  onExhausted(listener: (orgId: OrgId) => Promise<void>): void {
+    this.#listeners.push(listener);
   }
 
   /** The balance and its warnings. */
@@ -135,7 +142,7 @@ export class Credits {
     if (this.#ending.has(orgId)) return;
     this.#ending.add(orgId);
     try {
-      await this.#deps.endSandboxes(orgId);
+      for (const listener of this.#listeners) await listener(orgId);
     } finally {
       this.#ending.delete(orgId);
     }

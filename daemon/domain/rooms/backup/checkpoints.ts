@@ -105,7 +105,7 @@ export async function bringCheckpoint(
     call.signal.throwIfAborted();
     const origin = { takenAtMs: Date.parse(said.cut_at), org_id: null };
     const nouns = await readForeignState(given.state, branch.nouns, origin);
-    return await writeState(to.state, { nouns, calls: branch.calls().take(database.queries, []) });
+    return await writeState(to.state, { nouns, calls: branch.calls.take(database.queries, []) });
   });
   const drive_bytes = await keepAgain(deps, room_uid, file, { store: given.store, to: to.drive, allowance, call });
   await eraseDirectory(given.directory, giveUpSpace);

@@ -81,7 +81,7 @@ export async function forkRoom(
     warnings = await placing(deps, row, (queries) => {
       over.throwIfAborted();
       insertRoom(queries, row);
-      giveState(queries, { nouns: branch.nouns, calls: branch.calls() }, state, room, {
+      giveState(queries, { nouns: branch.nouns, calls: branch.calls }, state, room, {
         ...{ how: "put", sandboxIds: as, pathOf },
       });
       call.work.note({ room_uid, checkpoint_id });

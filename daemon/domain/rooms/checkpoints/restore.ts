@@ -122,7 +122,7 @@ async function turnBack(
     await syncDirectory(paths.room(room_uid));
     await faultPoint("restore.turned");
     await database.commit((queries) => {
-      const parts = { nouns: branch.nouns, calls: branch.calls() };
+      const parts = { nouns: branch.nouns, calls: branch.calls };
       giveState(queries, parts, state, room, { how: "replace", sandboxIds: as, pathOf: (path) => path });
       updateRoom(queries, room_uid, { branching: starting(checkpoint, call, as), updated_at: now() });
     });

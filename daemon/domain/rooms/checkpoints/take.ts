@@ -74,7 +74,7 @@ export async function takeCheckpoint(
           deps.drive.holding(room_uid, async () => {
             over.throwIfAborted();
             const cut_at = now();
-            const parts = { nouns: branch.nouns, calls: branch.calls() };
+            const parts = { nouns: branch.nouns, calls: branch.calls };
             const sandboxIds = branch.sandboxes.guests(room_uid);
             const take = (queries: Queries) => takeState(queries, parts, room_uid, sandboxIds);
             const state = await taking(database, room.org_id, take);

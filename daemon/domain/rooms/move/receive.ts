@@ -324,6 +324,7 @@ export class ReceivedRooms {
     pauses.end(roomUid);
     this.#onArrived(row);
     this.#deps.sandboxes.moves.came(roomUid);
+    this.#deps.recoverPorts();
     log.info("room arrived from another host", { room_uid: roomUid, from: about.from, at: now() });
     await wakeNouns(branch.nouns, branchedOf(row, rows)).catch((error: unknown) =>
       log.error("failed to wake waits in a room", { room_uid: roomUid, error: describeError(error) }),

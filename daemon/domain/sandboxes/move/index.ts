@@ -74,7 +74,6 @@ export function makeSandboxesMove({ parts, hostStart, snapshots, end }: Needs): 
       const rows = roomSandboxes(queries, roomUid);
       for (const row of rows) if (!supervisors.get(row.sandbox_id)) takeUp(deps, supervisors, row);
       snapshots.schedule();
-      deps.portsCame();
       hostStart.again(rows);
     },
   };

@@ -37,8 +37,6 @@ export interface OrgEndDeps {
     leftElsewhere(queries: Queries, orgId: OrgId): boolean;
     /** Organizations that another host found to have ended, and that still have rooms on this host. */
     leftBehind(queries: Queries): OrgId[];
-    /** Ends them all, and erases their drives. Rejects if one could not be ended. */
-    endAll(orgId: OrgId): Promise<void>;
   };
   /** Called when sessions and keys have ended, and the audit record is written. */
   onEnded(): void;
@@ -103,11 +101,17 @@ function removeFrom(queries: Queries, orgId: OrgId, userId: UserId): void {
   endSessions(queries, userId, now(), { orgId });
 }
 
-/** Completes the requested ends of organizations until the returned function is called. */
-export function keepEndingOrgs({ database, changes, log, rooms, onEnded }: OrgEndDeps): () => void {
+/**
+ * Completes the requested ends of organizations until the returned function is called. `endAll` ends all rooms and other resources of an
+ * organization on this host; rejects if one could not be ended.
+ */
+export function keepEndingOrgs(
+  { database, changes, log, rooms, onEnded }: OrgEndDeps,
+  endAll: (orgId: OrgId) => Promise<void>,
+): () => void {
   const underWay = new Set<OrgId>();
   const finish = async (orgId: OrgId) => {
-    await rooms.endAll(orgId);
+    await endAll(orgId);
     // Each host ends its own rooms; the host that finds none left on any host ends the organization.
     if (rooms.leftElsewhere(database.queries, orgId)) return;
     if (getOrg(database.queries, orgId)?.ended_at !== null) return;

@@ -10,7 +10,7 @@ import { migrate } from "../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
 import { listAudit } from "../../../../daemon/domain/audit/index.ts";
 import type { PortDeps } from "../../../../daemon/domain/ports/deps.ts";
-import { makePorts, type Ports } from "../../../../daemon/domain/ports/index.ts";
+import { makePorts, type Ports, Traffic } from "../../../../daemon/domain/ports/index.ts";
 import { allPorts, insertPort, movePortEnd } from "../../../../daemon/domain/ports/store.ts";
 import type { PortRow } from "../../../../daemon/domain/ports/table.ts";
 import { Channel } from "../../../../shared/agent-protocol/messages.ts";
@@ -58,6 +58,7 @@ beforeEach(() => {
     },
     keyFile: join(home, "key"),
     urls: () => ({ base_url: "http://127.0.0.1:8080", domain: null }),
+    traffic: new Traffic(),
     rate: { perSecond: 0, burst: 0 },
   } as unknown as PortDeps);
 });

@@ -41,8 +41,9 @@ function newExposures(): Exposures {
       lines.set(key_id, ends.add(end));
       return () => ends.delete(end);
     },
+    traffic: new Traffic(),
   } as unknown as PortDeps;
-  return new Exposures(deps, { cut: (label: string) => void cut.push(label) } as unknown as Connections, new Traffic());
+  return new Exposures(deps, { cut: (label: string) => void cut.push(label) } as unknown as Connections);
 }
 
 function expose(exposures: Exposures, port: number, ends_with: string | null): Promise<void> {

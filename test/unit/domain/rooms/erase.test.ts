@@ -128,6 +128,7 @@ function makeAll() {
     driveQuota,
     meter: { closes: () => {} },
     branch: NOTHING_BRANCHES,
+    recoverPorts: () => {},
     onEvent: () => {},
     drive: {
       ...noDrive,

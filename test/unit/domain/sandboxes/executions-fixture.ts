@@ -18,6 +18,7 @@ import type { Supervisors } from "../../../../daemon/domain/sandboxes/lifecycle/
 import { Waking } from "../../../../daemon/domain/sandboxes/lifecycle/waking.ts";
 import { insertSandbox } from "../../../../daemon/domain/sandboxes/store.ts";
 import type { SandboxRow } from "../../../../daemon/domain/sandboxes/table.ts";
+import { makeIdempotencyStore } from "../../../../daemon/edge/pipeline/idempotency-step.ts";
 import { makePipeline, type Pipeline, type PipelineReply } from "../../../../daemon/edge/pipeline/pipeline.ts";
 import { standalone } from "../../../../daemon/edge/pipeline/placement.ts";
 import type { ExecState } from "../../../../shared/agent-protocol/messages.ts";
@@ -108,18 +109,20 @@ export class ExecutionsFixture {
     insertRoom(this.#connection);
     this.database = makeDatabase(this.#connection);
     insertSandbox(this.database.queries, { ...FIELDS, ...ROW });
+    const database: ReturnType<typeof makeDatabase> = {
+      ...this.database,
+      commit: async (work, vital) => {
+        const value = await this.database.commit(work, vital);
+        this.#committed.resolve();
+        await this.#flushed;
+        return value;
+      },
+    };
     this.#road = makePipeline({
       traces: NO_TRACES,
       authenticate: () => CALLER,
-      database: {
-        ...this.database,
-        commit: async (work, vital) => {
-          const value = await this.database.commit(work, vital);
-          this.#committed.resolve();
-          await this.#flushed;
-          return value;
-        },
-      },
+      database,
+      answers: makeIdempotencyStore(database),
       log: makeLog("error", () => {}),
       failedLoginsPerMinute: 0,
       hold: (_, cut) => {

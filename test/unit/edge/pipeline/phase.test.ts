@@ -10,6 +10,7 @@ import { type Connection, openConnection } from "../../../../daemon/db/client.ts
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
 import { listAudit } from "../../../../daemon/domain/audit/index.ts";
+import { makeIdempotencyStore } from "../../../../daemon/edge/pipeline/idempotency-step.ts";
 import { type Fault, LEAVES, type Left, type Phase } from "../../../../daemon/edge/pipeline/phase.ts";
 import { makePipeline, type Pipeline, type PipelineReply } from "../../../../daemon/edge/pipeline/pipeline.ts";
 import { standalone } from "../../../../daemon/edge/pipeline/placement.ts";
@@ -66,6 +67,7 @@ afterEach(() => database.close());
 function newRoad(): Pipeline {
   return makePipeline({
     traces: NO_TRACES,
+    answers: makeIdempotencyStore(database),
     authenticate: () => CALLER,
     database,
     log: makeLog("error", (line) => logged.push(line)),

@@ -101,6 +101,7 @@ beforeEach(() => {
     hasMemoryFor: (memoryMib: readonly number[]) => memoryMib.reduce((sum, mib) => sum + mib, 0) <= freeMib,
   };
   pool = new WarmPool(deps as unknown as PoolDeps);
+  pool.serve(deps);
 });
 afterEach(async () => {
   await pool.close();

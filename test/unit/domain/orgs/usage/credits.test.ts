@@ -36,10 +36,8 @@ class Account extends MeterFixture {
       graceSeconds: this.#graceSeconds,
       usedElsewhere: () => 0,
       planCredits: () => this.plan,
-      endSandboxes: async () => {
-        this.ended.push(Date.now());
-      },
     });
+    this.credits.onExhausted(async () => void this.ended.push(Date.now()));
   }
 
   get balance() {

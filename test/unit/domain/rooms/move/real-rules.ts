@@ -153,13 +153,14 @@ class Fixture implements AsyncDisposable {
       branch: {
         sandboxes: { requireBytes: async () => {}, use: (_: unknown, work: () => Promise<unknown>) => work() },
         nouns: Object.fromEntries(["agents", "fabric", "barriers"].map((name) => [name, NOUN])),
-        calls: () => ({ takeRoom: () => null }),
+        calls: { takeRoom: () => null },
       },
       ...{
         driveQuota: { end: () => {} },
         giveUpSpace: () => false,
         forgetCheckpoints: () => {},
         onGone: () => {},
+        recoverPorts: () => {},
         onStays: () => {},
       },
       ownership: makeOwnership({
