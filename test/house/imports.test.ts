@@ -9,7 +9,7 @@ import { codeOf, type Source } from "./sources.ts";
 /** From the bottom up; folders on one row are strangers to each other. */
 const ROWS: readonly (readonly string[])[] = [
   // The built hub is embedded as a file, and so are the documents.
-  ["shared", "packaging", "dist", "docs", "sdk"],
+  ["shared", "packaging", "dist", "docs", "sdk", "daemon/wire"],
   ["daemon/core", "guest-agent", "daemon/web"],
   ["daemon/db", "daemon/host"],
   ["daemon/domain/audit", "daemon/domain/traces", "daemon/domain/backups", "daemon/cluster"],
@@ -134,6 +134,10 @@ describe("layers", () => {
       .sort();
     const fetches = ({ path, text }: Source) => isIn(path, "daemon/cli") && /\bfetch(From)?\(/.test(text);
     expect(CODE.filter(fetches).map(({ path }) => path)).toEqual(others);
+  });
+
+  test("the wire imports nothing else: other processes than the daemon use it", () => {
+    expect(violations((from, to) => isIn(from, "daemon/wire") && !isIn(to, "daemon/wire"))).toEqual([]);
   });
 
   test("the agent protocol imports nothing else", () => {

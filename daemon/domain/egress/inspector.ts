@@ -7,11 +7,11 @@
  * are passed as raw only if no known server of TLS or HTTP would take them for its protocol, nor for a prefix of it that it skips (blanks,
  * an alert, the PROXY protocol). Names inside other protocols are not compared: see docs/egress.md.
  */
+import { ByteQueue } from "../../wire/byte-queue.ts";
+import { BadMessage } from "../../wire/http1/bad-message.ts";
 import { readServerName } from "./client-hello.ts";
 import { BEGINS, FirstLine, isBlank, RawLine } from "./first-line.ts";
-import { BadRequest } from "./http-head.ts";
-import { HttpRequests, WrongHost } from "./http-requests.ts";
-import { Pending } from "./pending.ts";
+import { HttpRequests } from "./http-requests.ts";
 import { beginsTls } from "./tls-record.ts";
 
 const OLD_HELLO_BYTES = 5;
@@ -34,7 +34,7 @@ export class NotThisName extends Error {
 
 export class Inspector {
   readonly #name: string;
-  readonly #begin = new Pending();
+  readonly #begin = new ByteQueue();
   readonly #line = new FirstLine();
   /** Parser of the detected protocol; null: the rest is not inspected; undefined: not yet detected. */
   #spoken: HttpRequests | RawLine | null | undefined;
@@ -112,7 +112,7 @@ export class Inspector {
     const spoken = is === "line" ? this.#firstLine(begin) : is === "ssl2" ? this.#oldHello(begin) : "raw";
     if (spoken === "maybe") return blank;
     return this.#begun(
-      spoken === "http" ? new HttpRequests((host) => host === this.#name) : new RawLine(spoken === "binary"),
+      spoken === "http" ? new HttpRequests(this.#requireHost) : new RawLine(spoken === "binary"),
       blank,
     );
   }
@@ -171,16 +171,17 @@ export class Inspector {
     return bytes;
   }
 
+  readonly #requireHost = (host: string): void => {
+    if (host === this.#name) return;
+    throw new NotThisName("host_mismatch", "an HTTP request is for another host", host);
+  };
+
   #checked(http: HttpRequests, act: (http: HttpRequests) => Buffer): Buffer {
     try {
       return act(http);
     } catch (error) {
-      if (error instanceof WrongHost) {
-        throw new NotThisName("host_mismatch", "an HTTP request is for another host", error.host);
-      }
-      if (error instanceof BadRequest)
-        throw new NotThisName("bad_request", `an HTTP request is refused: ${error.message}`);
-      throw error;
+      if (!(error instanceof BadMessage)) throw error;
+      throw new NotThisName("bad_request", `an HTTP request is refused: ${error.message}`);
     }
   }
 }

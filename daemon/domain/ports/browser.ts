@@ -7,10 +7,10 @@ import { after, now, timeoutSignal } from "../../core/clock.ts";
 import { parseJson } from "../../core/json.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
+import { BadMessage } from "../../wire/http1/bad-message.ts";
 import { appendAudit } from "../audit/index.ts";
 import type { PortTarget } from "./deps.ts";
 import { expose, requireExposable } from "./expose.ts";
-import { BadAnswer } from "./http/byte-reader.ts";
 import { type ExchangeRequest, type ExchangeResponse, exchange, headOf } from "./http/exchange.ts";
 import { innerHost } from "./http/headers.ts";
 import type { PortParts } from "./parts.ts";
@@ -98,11 +98,11 @@ async function browserPath({ connections }: PortParts, { row: { sandbox_id, org_
 }
 
 function pathIn({ head, body }: ExchangeResponse): string {
-  if (head.status !== 200 || !(body instanceof Uint8Array)) throw new BadAnswer("it is not a browser");
+  if (head.status !== 200 || !(body instanceof Uint8Array)) throw new BadMessage("it is not a browser");
   const said: unknown = parseJson(body);
   const url = Object(said).webSocketDebuggerUrl;
   const path = typeof url === "string" ? new URL(url).pathname : "";
-  if (!PATH.test(path)) throw new BadAnswer("it is not a browser");
+  if (!PATH.test(path)) throw new BadMessage("it is not a browser");
   return path;
 }
 

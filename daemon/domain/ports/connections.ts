@@ -11,8 +11,8 @@ import { connectInGuest, type GuestPort } from "../../host/guest-link/connect.ts
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import { Allowance } from "../../host/guest-link/pace.ts";
 import { refusalOf } from "../../host/guest-link/terminal.ts";
+import type { Pay } from "../../wire/byte-reader.ts";
 import type { RequestRate, SandboxAccess } from "./deps.ts";
-import type { Pay } from "./http/byte-reader.ts";
 import type { PortRow } from "./table.ts";
 import type { Traffic } from "./traffic.ts";
 import type { Hold } from "./websocket/frames.ts";

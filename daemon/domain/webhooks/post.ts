@@ -6,10 +6,12 @@ import { isIP, type Socket } from "node:net";
 import { connect, type TLSSocket } from "node:tls";
 import { startTimer, stopTimer, timeoutSignal } from "../../core/clock.ts";
 import { errnoOf } from "../../core/service-error.ts";
+import { ByteReader } from "../../wire/byte-reader.ts";
+import { BadMessage } from "../../wire/http1/bad-message.ts";
+import { ResponseParser, readBody, readHead } from "../../wire/http1/responses.ts";
+import { serializeHead } from "../../wire/http1/serializer.ts";
 import type { Address } from "../egress/addresses.ts";
 import { dial } from "../egress/dial.ts";
-import { type AnswerHead, framingOf, readBody, readHead } from "../ports/http/answer.ts";
-import { BadAnswer, ByteReader } from "../ports/http/byte-reader.ts";
 import { hostOf, portOf, Unreachable } from "./ssrf-guard.ts";
 
 /** Timeout from the connection to the status of the response. */
@@ -45,8 +47,9 @@ export async function post(
     connection.on("error", () => {});
     connection.write(requestOf(url, headers, body));
     const reader = new ByteReader(connection);
-    const head = await readHead(reader);
-    await leaveRest(reader, head, connection);
+    const parser = new ResponseParser(reader.queue, "POST");
+    const head = await readHead(reader, parser);
+    await leaveRest(reader, parser, connection);
     return { status: head.status, retryAfter: head.headers.find(([name]) => name === "retry-after")?.[1] };
   } catch (error) {
     throw late.aborted
@@ -65,22 +68,17 @@ function secured(url: URL, socket: Socket): TLSSocket {
 
 function requestOf(url: URL, headers: Record<string, string>, body: string): Buffer {
   const bytes = Buffer.from(body);
-  const lines = Object.entries({
-    host: url.host,
-    ...headers,
-    "content-length": String(bytes.byteLength),
-    connection: "close",
-  }).map(([name, value]) => `${name}: ${value}\r\n`);
-  const head = `POST ${url.pathname}${url.search} HTTP/1.1\r\n${lines.join("")}\r\n`;
-  return Buffer.concat([Buffer.from(head, "latin1"), bytes]);
+  const length = { "content-length": String(bytes.byteLength), connection: "close" };
+  const all = Object.entries({ host: url.host, ...headers, ...length });
+  return Buffer.concat([serializeHead(`POST ${url.pathname}${url.search} HTTP/1.1`, all), bytes]);
 }
 
 /** Reads some of the body; errors in it have no effect. */
-async function leaveRest(reader: ByteReader, head: AnswerHead, connection: TLSSocket): Promise<void> {
+async function leaveRest(reader: ByteReader, parser: ResponseParser, connection: TLSSocket): Promise<void> {
   const enough = startTimer(() => connection.destroy(), REST.ms);
   try {
     let left = REST.bytes;
-    for await (const bytes of readBody(reader, framingOf(head, "POST"))) {
+    for await (const bytes of readBody(reader, parser)) {
       left -= bytes.byteLength;
       if (left <= 0) return;
     }
@@ -94,7 +92,7 @@ async function leaveRest(reader: ByteReader, head: AnswerHead, connection: TLSSo
 function unreachable(url: URL, error: unknown): Unreachable {
   const host = hostOf(url);
   const because = (words: string) => new Unreachable(words, { cause: error });
-  if (error instanceof BadAnswer) return because(`${host} did not answer in HTTP/1.1 (${error.message}).`);
+  if (error instanceof BadMessage) return because(`${host} did not answer in HTTP/1.1 (${error.message}).`);
   const code = errnoOf(error) ?? "";
   if (UNTRUSTED.test(code)) return because(`The certificate of ${host} is not trusted (${code}).`);
   if (code === "ECONNREFUSED") return because(`${host} refuses connections at port ${portOf(url)}.`);

@@ -5,7 +5,7 @@
 import { isIP } from "node:net";
 import { HOST_HEADER, REQUEST_HEADERS } from "../../../shared/api/headers.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import { HOP_BY_HOP } from "../../domain/ports/http/headers.ts";
+import { HOP_BY_HOP, isHeader } from "../../wire/http1/headers.ts";
 
 /** The caller's address. */
 const FORWARDED_FOR = "x-roomd-forwarded-for";
@@ -20,9 +20,6 @@ const REQUEST_ID = REQUEST_HEADERS.request_id.name.toLowerCase();
 const OURS = [FORWARDED_FOR, HOP, SOURCE, SENT_SHA256, REQUEST_ID];
 const NOT_ASKED_ON = new Set([...HOP_BY_HOP, ...OURS, "content-length", "expect"]);
 const NOT_ANSWERED_ON = new Set([...HOP_BY_HOP, "content-length"]);
-const NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
-/** Characters that are written as one byte each. Any other might become a line break. */
-const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** The entry host's knowledge of a request. */
 export interface EntryFacts {
@@ -45,7 +42,7 @@ export function headersForOwner(headers: Iterable<[string, string]>, about: Entr
   if (about.sent_sha256 !== undefined) kept.push([SENT_SHA256, about.sent_sha256]);
   if (about.source !== undefined) kept.push([SOURCE, about.source]);
   for (const [name, value] of kept) {
-    if (!NAME.test(name) || !VALUE.test(value)) {
+    if (!isHeader(name, value)) {
       throw new ServiceError("invalid_body", {
         detail: `The header ${JSON.stringify(name)} has an invalid character.`,
       });

@@ -13,7 +13,6 @@ import type { Log } from "../../core/log.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { OpenPort } from "../../domain/ports/connections.ts";
 import type { Gate, PortRow } from "../../domain/ports/gate.ts";
-import { BadAnswer } from "../../domain/ports/http/byte-reader.ts";
 import {
   type ExchangeRequest,
   type ExchangeResponse,
@@ -26,6 +25,7 @@ import { type PortAddress, placeOf } from "../../domain/ports/http/place.ts";
 import { splitQuery, tokenCookieOf, tokenInCookies } from "../../domain/ports/http/secrets.ts";
 import { Bridge } from "../../domain/ports/websocket/bridge.ts";
 import { offer } from "../../domain/ports/websocket/handshake.ts";
+import { BadMessage } from "../../wire/http1/bad-message.ts";
 import type { HostClient } from "../hosts/client.ts";
 import { forwardRequest, forwardUpgrade } from "../hosts/forward.ts";
 import { withoutEntry } from "../hosts/headers.ts";
@@ -173,7 +173,7 @@ async function answerHere(
   if (!shown.has("x-request-id")) shown.set("x-request-id", requestId);
   shown.set(HOST_HEADER, host);
   if (head.status === 101) {
-    if (!handshake) throw closed(connection, new BadAnswer("it switched to a protocol that was not requested"));
+    if (!handshake) throw closed(connection, new BadMessage("it switched to a protocol that was not requested"));
     const protocol = accepted(connection, () => handshake.accepted(head));
     for (const name of [...shown.keys()]) if (name.startsWith("sec-websocket-")) shown.delete(name);
     if (protocol !== null) shown.set("sec-websocket-protocol", protocol);
@@ -256,7 +256,7 @@ function asServiceError(error: unknown): unknown {
       detail: `The server on this port sent nothing for ${PORT_IDLE_SECONDS} seconds, and its response was not complete.`,
     });
   }
-  if (!(error instanceof BadAnswer)) return error;
+  if (!(error instanceof BadMessage)) return error;
   return new ServiceError("guest_unreachable", {
     detail: `The server on this port sent an invalid HTTP response: ${error.message}.`,
     hint: "The sandbox answers; its server does not speak HTTP/1.1 correctly, or speaks another protocol.",

@@ -7,9 +7,11 @@ import { StreamError } from "../../../../shared/agent-protocol/link.ts";
 import { StreamErrorCode } from "../../../../shared/agent-protocol/messages.ts";
 import { PORT_IDLE_SECONDS } from "../../../../shared/api/ports.ts";
 import { startTimer, stopTimer, timeoutSignal } from "../../../core/clock.ts";
+import { ByteReader } from "../../../wire/byte-reader.ts";
+import { BadMessage } from "../../../wire/http1/bad-message.ts";
+import { type ResponseHead, ResponseParser, readBody, readHead } from "../../../wire/http1/responses.ts";
+import { LAST_CHUNK, serializeChunk, serializeHead } from "../../../wire/http1/serializer.ts";
 import type { OpenPort } from "../connections.ts";
-import { type AnswerHead, framingOf, readBody, readHead } from "./answer.ts";
-import { BadAnswer, ByteReader } from "./byte-reader.ts";
 
 export interface ExchangeRequest {
   method: string;
@@ -37,7 +39,7 @@ export interface Manner {
 const GUEST: Manner = { idleSeconds: PORT_IDLE_SECONDS, toEnd: true };
 
 export interface ExchangeResponse {
-  head: AnswerHead;
+  head: ResponseHead;
   /** Null if none exists. The stream fails if the server's does. */
   body: ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> | null;
   /** The bytes after a head of 101, when HTTP has ended. */
@@ -45,11 +47,10 @@ export interface ExchangeResponse {
 }
 
 /** The exchange was ended because neither side sent anything for `idleSeconds`. */
-export class Silence extends BadAnswer {
+export class Silence extends BadMessage {
   override name = "Silence";
 }
 
-const CRLF = "\r\n";
 /** A body of a known length up to this is read before it is passed on: Bun's server sends no length for a stream (oven-sh/bun#10507). */
 const MAX_KEPT_BYTES = 64 * 1024;
 /** Error codes of a connection that was closed by this host, or lost with its guest. */
@@ -59,12 +60,11 @@ const END_MS = 5000;
 
 /** The request's head, to be sent first on the connection. */
 export function headOf(asked: ExchangeRequest): Uint8Array {
-  const headers = [...asked.headers, ...framingHeaders(asked)].map(([name, value]) => `${name}: ${value}${CRLF}`);
-  return Buffer.from(`${asked.method} ${asked.target} HTTP/1.1${CRLF}${headers.join("")}${CRLF}`, "latin1");
+  return serializeHead(`${asked.method} ${asked.target} HTTP/1.1`, [...asked.headers, ...framingHeaders(asked)]);
 }
 
 /**
- * Sends the rest of the request after its head, and returns the response. Rejects with BadAnswer, or an error of the body that the client
+ * Sends the rest of the request after its head, and returns the response. Rejects with BadMessage, or an error of the body that the client
  * sends. `gone` aborts when the client disconnects.
  */
 export async function exchange(
@@ -95,28 +95,29 @@ export async function exchange(
   const sending = asked.body === null ? null : new Sending(port, asked.body, asked.length, moved);
   let isKeepable = false;
   const done = (isWhole: boolean) => {
-    const isClean = isWhole && isKeepable && (sending?.isSent ?? true) && !reader.hasBytes;
+    const isClean = isWhole && isKeepable && (sending?.isSent ?? true) && reader.queue.byteLength === 0;
     sending?.stop();
     if (keep && isClean && !gone.aborted) keep();
     else port.close();
   };
   try {
-    const head = await readHead(reader);
+    const parser = new ResponseParser(reader.queue, asked.method);
+    const head = await readHead(reader, parser);
     if (head.status === 101) {
       // The connection is now a bidirectional stream, which ends independently of the exchange.
       over();
       return { head, body: null, reader };
     }
-    const framing = framingOf(head, asked.method);
-    if (framing.kind === "to_end" && !toEnd) throw new BadAnswer("a response without a declared end");
+    const { framing } = head;
+    if (framing.kind === "to_end" && !toEnd) throw new BadMessage("a response without a declared end");
     isKeepable = framing.kind !== "to_end" && goesOn(head);
     if (framing.kind === "none" || (framing.kind === "length" && framing.bytes <= MAX_KEPT_BYTES)) {
-      const kept = await wholeOf(readBody(reader, framing));
+      const kept = await wholeOf(readBody(reader, parser));
       done(true);
       return { head, body: framing.kind === "none" ? null : kept, reader };
     }
     const isWhole = framing.kind === "to_end" ? () => endedInOrder(port) : () => Promise.resolve(true);
-    return { head, body: streamOf(port, readBody(reader, framing), isWhole, done), reader };
+    return { head, body: streamOf(port, readBody(reader, parser), isWhole, done), reader };
   } catch (error) {
     sending?.stop();
     port.close();
@@ -125,7 +126,7 @@ export async function exchange(
 }
 
 /** Whether the server accepts another request on the connection. */
-function goesOn({ headers }: AnswerHead): boolean {
+function goesOn({ headers }: ResponseHead): boolean {
   return !headers.some(([name, value]) => name === "connection" && /\bclose\b/i.test(value));
 }
 
@@ -181,20 +182,15 @@ class Sending {
       if (bytes.byteLength === 0) continue;
       sent += bytes.byteLength;
       if (length !== null && sent > length) throw new Error("a body that is longer than declared");
-      await port.write(length === null ? chunkOf(bytes) : bytes);
+      await port.write(length === null ? serializeChunk(bytes) : bytes);
       moved(bytes);
       // The end of the stream may arrive after the server's response.
       this.isSent = sent === length;
     }
-    if (length === null) await port.write(Buffer.from(`0${CRLF}${CRLF}`));
+    if (length === null) await port.write(LAST_CHUNK);
     else if (!this.isSent) throw new Error("a body that is shorter than declared");
     this.isSent = true;
   }
-}
-
-/** In one buffer: each part alone would be a frame of the guest link. */
-function chunkOf(bytes: Uint8Array): Uint8Array {
-  return Buffer.concat([Buffer.from(bytes.byteLength.toString(16) + CRLF), bytes, Buffer.from(CRLF)]);
 }
 
 /** For a body that ends with the connection: whether the server ended it, or it broke. */
@@ -239,7 +235,7 @@ function streamOf(
         try {
           const { done: isLast, value } = await body.next();
           if (!isLast) return isOver ? undefined : controller.enqueue(value);
-          if (!(await isWhole())) throw new BadAnswer("the connection broke");
+          if (!(await isWhole())) throw new BadMessage("the connection broke");
           end(() => controller.close(), true);
         } catch {
           // Without a reason: the server would print it. The client's connection is reset, which shows that the body is incomplete.

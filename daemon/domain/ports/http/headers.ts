@@ -3,21 +3,10 @@
  * reader. A server in a guest sees itself at localhost, with its port and without a prefix.
  */
 import { PORT_TOKEN_HEADER } from "../../../../shared/api/ports.ts";
+import { HOP_BY_HOP } from "../../../wire/http1/headers.ts";
 import type { PortAddress } from "./place.ts";
 import { foreignCookies, hasSecret, isOwnCookie } from "./secrets.ts";
 
-/** Headers of one connection, never passed on. */
-export const HOP_BY_HOP: readonly string[] = [
-  "connection",
-  "keep-alive",
-  "proxy-connection",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-];
 /** Set by us, or headers of the connection that ended here. */
 const NOT_ASKED_ON = new Set([
   ...HOP_BY_HOP,

@@ -9,8 +9,8 @@ import { MAX_SOCKET_MESSAGE_BYTES } from "../../../../shared/api/ports.ts";
 import { startTimer, stopTimer } from "../../../core/clock.ts";
 import type { DuplexSession, Peer } from "../../../core/concurrency/duplex-session.ts";
 import { textOf } from "../../../core/text.ts";
+import type { ByteReader } from "../../../wire/byte-reader.ts";
 import type { OpenPort } from "../connections.ts";
-import type { ByteReader } from "../http/byte-reader.ts";
 import { encodeFrame, type Message, Opcode, readMessages, SocketBreach } from "./frames.ts";
 
 const NORMAL = 1000;

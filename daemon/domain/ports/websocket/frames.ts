@@ -1,6 +1,7 @@
 /** WebSocket frames (RFC 6455) between us, as the client, and a guest's server: written masked, read with limits. */
 import { randomBytes } from "node:crypto";
-import { BadAnswer, type ByteReader } from "../http/byte-reader.ts";
+import type { ByteReader } from "../../../wire/byte-reader.ts";
+import { BadMessage } from "../../../wire/http1/bad-message.ts";
 
 export const Opcode = { more: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 export type Opcode = (typeof Opcode)[keyof typeof Opcode];
@@ -57,7 +58,7 @@ export function encodeFrame(opcode: Opcode, payload: Uint8Array): Uint8Array {
 
 /**
  * Messages, reassembled, and control frames in between. `hold` counts the bytes held until a message is complete and consumed; if it
- * returns false, they must not be held. Throws SocketBreach, BadAnswer.
+ * returns false, they must not be held. Throws SocketBreach, BadMessage.
  */
 export async function* readMessages(
   reader: ByteReader,
@@ -92,7 +93,7 @@ export async function* readMessages(
       }
       for (let left = length; left > 0; ) {
         const bytes = await reader.some(left);
-        if (!bytes) throw new BadAnswer("the server ended in the middle of a message");
+        if (!bytes) throw new BadMessage("the server ended in the middle of a message");
         message.add(bytes);
         left -= bytes.byteLength;
       }

@@ -1,15 +1,15 @@
 /** Handshake, as a WebSocket client, with a server in a guest or on another host. No extensions are requested, so none is passed on. */
 import { createHash, randomBytes } from "node:crypto";
-import type { AnswerHead } from "../http/answer.ts";
-import { BadAnswer } from "../http/byte-reader.ts";
+import { BadMessage } from "../../../wire/http1/bad-message.ts";
+import type { Header } from "../../../wire/http1/headers.ts";
 import { hasSecret } from "../http/secrets.ts";
 
 const GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 export interface Offer {
   headers: [string, string][];
-  /** The subprotocol that the server accepted, or null. Throws BadAnswer if the response does not match this offer. */
-  accepted(head: AnswerHead): string | null;
+  /** The subprotocol that the server accepted, or null. Throws BadMessage if the response does not match this offer. */
+  accepted(head: { headers: Header[] }): string | null;
 }
 
 /** `protocols` is the client's Sec-WebSocket-Protocol; keys and tokens of the service in it are forwarded only to hosts of the service. */
@@ -32,11 +32,11 @@ export function offer(protocols: string | null, toWhom: "guest" | "host" = "gues
     accepted: ({ headers }) => {
       const value = (name: string) => headers.find(([each]) => each === name)?.[1] ?? null;
       if (value("upgrade")?.toLowerCase() !== "websocket" || value("sec-websocket-accept") !== expected) {
-        throw new BadAnswer("a response that does not match the handshake");
+        throw new BadMessage("a response that does not match the handshake");
       }
-      if (value("sec-websocket-extensions")) throw new BadAnswer("an extension that was not offered");
+      if (value("sec-websocket-extensions")) throw new BadMessage("an extension that was not offered");
       const taken = value("sec-websocket-protocol");
-      if (taken !== null && !offered.includes(taken)) throw new BadAnswer("a subprotocol that was not offered");
+      if (taken !== null && !offered.includes(taken)) throw new BadMessage("a subprotocol that was not offered");
       return taken;
     },
   };

@@ -2,9 +2,9 @@
 import { expect, test } from "vitest";
 import type { Peer } from "../../../../daemon/core/concurrency/duplex-session.ts";
 import type { OpenPort } from "../../../../daemon/domain/ports/connections.ts";
-import { ByteReader } from "../../../../daemon/domain/ports/http/byte-reader.ts";
 import { Bridge } from "../../../../daemon/domain/ports/websocket/bridge.ts";
 import { Opcode } from "../../../../daemon/domain/ports/websocket/frames.ts";
+import { ByteReader } from "../../../../daemon/wire/byte-reader.ts";
 
 const MIB = 1024 * 1024;
 

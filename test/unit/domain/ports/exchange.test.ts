@@ -1,8 +1,9 @@
 /** One exchange with a server in a guest that is slow, cut, or done before its client. */
 import { expect, test } from "vitest";
 import type { OpenPort } from "../../../../daemon/domain/ports/connections.ts";
-import { BadAnswer } from "../../../../daemon/domain/ports/http/byte-reader.ts";
+
 import { type ExchangeRequest, exchange, headOf } from "../../../../daemon/domain/ports/http/exchange.ts";
+import { BadMessage } from "../../../../daemon/wire/http1/bad-message.ts";
 import { StreamError } from "../../../../shared/agent-protocol/link.ts";
 
 const GET: ExchangeRequest = { method: "GET", target: "/", headers: [["host", "localhost"]], body: null, length: null };
@@ -110,5 +111,5 @@ test("a body of unknown length is sent in chunks, each in one piece", async () =
 test.each([3, 20])("a body of %i bytes with a declared length of 10 ends the connection", async (bytes) => {
   const port = new Pretended();
   const body = new Blob([new Uint8Array(bytes)]).stream();
-  await expect(ask(port, { method: "POST", body, length: 10 })).rejects.toThrow(BadAnswer);
+  await expect(ask(port, { method: "POST", body, length: 10 })).rejects.toThrow(BadMessage);
 });

@@ -1,7 +1,6 @@
 /** WebSocket frames of servers in guests, and ours to them. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { BadAnswer, ByteReader } from "../../../../daemon/domain/ports/http/byte-reader.ts";
 import {
   encodeFrame,
   type Message,
@@ -9,6 +8,8 @@ import {
   readMessages,
   SocketBreach,
 } from "../../../../daemon/domain/ports/websocket/frames.ts";
+import { ByteReader } from "../../../../daemon/wire/byte-reader.ts";
+import { BadMessage } from "../../../../daemon/wire/http1/bad-message.ts";
 
 const MOST = 1000;
 
@@ -45,7 +46,7 @@ test("fragments become one message, with control frames between them", async () 
     [Opcode.text, "hello"],
     [Opcode.binary, ""],
   ]);
-  expect(told.end).toBeInstanceOf(BadAnswer);
+  expect(told.end).toBeInstanceOf(BadMessage);
 });
 
 test.each<[string, number[][], number]>([
@@ -105,7 +106,7 @@ test("every fragment is charged, including empty ones", async () => {
     for (let part = 0; part < 1000; part++) yield Uint8Array.from([0x00, 0]);
   }
   const messages = readMessages(new ByteReader(parts(), pay), MOST);
-  await expect(messages.next()).rejects.toThrow(BadAnswer);
+  await expect(messages.next()).rejects.toThrow(BadMessage);
   expect(reads).toBeGreaterThan(900);
 });
 
@@ -129,7 +130,7 @@ test("sent frames are masked, and of the shortest form", () => {
 test("random bytes end in a known error", async () => {
   const check = async (bytes: Uint8Array) => {
     const { end } = await read(bytes);
-    expect(end instanceof SocketBreach || end instanceof BadAnswer).toBe(true);
+    expect(end instanceof SocketBreach || end instanceof BadMessage).toBe(true);
   };
   await fc.assert(fc.asyncProperty(fc.uint8Array({ maxLength: 64 }), check), { numRuns: 3000 });
 });

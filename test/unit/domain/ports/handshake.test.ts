@@ -1,18 +1,18 @@
 /** Our handshake with a server in a guest, and invalid replies to it. */
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
-import type { AnswerHead } from "../../../../daemon/domain/ports/http/answer.ts";
-import { BadAnswer } from "../../../../daemon/domain/ports/http/byte-reader.ts";
 import { offer } from "../../../../daemon/domain/ports/websocket/handshake.ts";
+import { BadMessage } from "../../../../daemon/wire/http1/bad-message.ts";
+import type { Header } from "../../../../daemon/wire/http1/headers.ts";
 
 const KEY = `key-${"A1".repeat(21)}z`;
 
 /** Reply of a server that accepts the offer, with these headers added or replaced. */
-function answerTo(offered: ReturnType<typeof offer>, more: Record<string, string> = {}): AnswerHead {
+function answerTo(offered: ReturnType<typeof offer>, more: Record<string, string> = {}): { headers: Header[] } {
   const key = new Map(offered.headers).get("sec-websocket-key");
   const accept = createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
   const headers = { upgrade: "WebSocket", "sec-websocket-accept": accept, ...more };
-  return { status: 101, headers: Object.entries(headers) };
+  return { headers: Object.entries(headers) };
 }
 
 test.each([
@@ -38,5 +38,5 @@ test.each([
   ["the answer to another key", { "sec-websocket-accept": "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" }],
 ])("%s is rejected", (_, more) => {
   const offered = offer("a");
-  expect(() => offered.accepted(answerTo(offered, more))).toThrow(BadAnswer);
+  expect(() => offered.accepted(answerTo(offered, more))).toThrow(BadMessage);
 });

@@ -1,8 +1,9 @@
-/** Answers of servers in guests, whole, odd and hostile, however their bytes are split. */
+/** Responses of servers, whole, odd and hostile, however their bytes are split. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { framingOf, readBody, readHead } from "../../../../daemon/domain/ports/http/answer.ts";
-import { BadAnswer, ByteReader } from "../../../../daemon/domain/ports/http/byte-reader.ts";
+import { ByteReader } from "../../../../daemon/wire/byte-reader.ts";
+import { BadMessage } from "../../../../daemon/wire/http1/bad-message.ts";
+import { ResponseParser, readBody, readHead } from "../../../../daemon/wire/http1/responses.ts";
 
 const OK = "HTTP/1.1 200 OK\r\n";
 
@@ -14,11 +15,11 @@ async function* pieces(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Arr
 async function read(text: string | Uint8Array, { size = 1 << 20, method = "GET" } = {}) {
   const bytes = typeof text === "string" ? Buffer.from(text, "latin1") : text;
   const reader = new ByteReader(pieces(bytes, size));
-  const head = await readHead(reader);
+  const parser = new ResponseParser(reader.queue, method);
+  const { status, headers, framing } = await readHead(reader, parser);
   const parts: Uint8Array[] = [];
-  const framing = framingOf(head, method);
-  for await (const part of readBody(reader, framing)) parts.push(part);
-  return { head, framing: framing.kind, body: Buffer.concat(parts).toString("latin1") };
+  for await (const part of readBody(reader, parser)) parts.push(part);
+  return { head: { status, headers }, framing: framing.kind, body: Buffer.concat(parts).toString("latin1") };
 }
 
 test.each([1, 2, 3, 7, 1000])("a response in pieces of %i bytes is the same response", async (size) => {
@@ -53,12 +54,16 @@ test("chunks that arrive together are forwarded together, and none waits for the
   const chunks = `${"1\r\na\r\n".repeat(1000)}`;
   const more = Promise.withResolvers<void>();
   async function* server(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from(`${OK}Transfer-Encoding: chunked\r\n\r\n`);
     yield Buffer.from(chunks);
     yield Buffer.from("3\r\nbcd\r\n2\r\ne");
     await more.promise;
     yield Buffer.from("f\r\n0\r\n\r\n");
   }
-  const body = readBody(new ByteReader(server()), { kind: "chunked" });
+  const reader = new ByteReader(server());
+  const parser = new ResponseParser(reader.queue, "GET");
+  await readHead(reader, parser);
+  const body = readBody(reader, parser);
   const parts: string[] = [];
   while (parts.join("").length < 1004) parts.push(Buffer.from((await body.next()).value ?? []).toString());
   expect([parts.join(""), parts.length < 10]).toEqual([`${"a".repeat(1000)}bcde`, true]);
@@ -104,11 +109,11 @@ describe("refused", () => {
     ["too many trailers", `${OK}Transfer-Encoding: chunked\r\n\r\n0\r\n${"A: b\r\n".repeat(300)}\r\n`],
     ["nothing but wait", "HTTP/1.1 100 Continue\r\n\r\n".repeat(100)],
   ])("%s", async (_, text) => {
-    await expect(read(text)).rejects.toThrow(BadAnswer);
-    await expect(read(text, { size: 3 })).rejects.toThrow(BadAnswer);
+    await expect(read(text)).rejects.toThrow(BadMessage);
+    await expect(read(text, { size: 3 })).rejects.toThrow(BadMessage);
   });
 
-  test("nonsense of every kind ends in a response or in BadAnswer", async () => {
+  test("nonsense of every kind ends in a response or in BadMessage", async () => {
     const part = fc.constantFrom(
       "HTTP/1.1 200 OK",
       "Content-Length: 3",
@@ -123,7 +128,7 @@ describe("refused", () => {
       try {
         await read(words.join(""), { size });
       } catch (error) {
-        expect(error).toBeInstanceOf(BadAnswer);
+        expect(error).toBeInstanceOf(BadMessage);
       }
     };
     await fc.assert(fc.asyncProperty(text, fc.integer({ min: 1, max: 9 }), check), { numRuns: 3000 });
