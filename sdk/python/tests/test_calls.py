@@ -37,9 +37,8 @@ class BeforeItIsSentTest(ScriptedService):
         drive = Drive(self.client, "a")
         for path in ("..", ".", "/../../rooms", "a/../b", "/a/.", "./a"):
             for act in (drive.read, lambda path: drive.write(path, b"x")):
-                with self.assertRaises(RoomdError) as refused:
+                with self.assertRaises(RoomdError):
                     act(path)
-                self.assertEqual(str(refused.exception), "A path may not have . or .. in it.")
         for name in ("..", "."):
             with self.assertRaises(RoomdError):
                 self.client.call("room_get", room_id=name)
@@ -55,7 +54,6 @@ class BeforeItIsSentTest(ScriptedService):
         for key in ("a\nb", "a b", "schlüssel", "a\x00"):
             with self.assertRaises(RoomdError) as refused:
                 Client(self.client.url, key)
-            self.assertIn("The API key has invalid characters", str(refused.exception))
             self.assertNotIn(key, str(refused.exception))
         self.replies = [ok(ROOM)]
         with Roomd(self.client.url, " key-1\n") as roomd:

@@ -88,7 +88,7 @@ class LifetimesTest(ScriptedService):
             sandbox.fork(["b", "c"])
         self.assertEqual([each.agent_id for each in raised.exception.sandboxes], ["b"])
         self.assertEqual([(each.agent_id, each.code) for each in raised.exception.problems], [("c", "disk_full")])
-        self.assertEqual(str(raised.exception), "1 of 2 copies could not be made. c: Full.")
+        self.assertIn("c: Full.", str(raised.exception))
 
     def test_a_server_is_awaited_by_reading_the_kernels_tables_only(self) -> None:
         sandbox = Sandbox(self.client, "a", "main")
@@ -100,7 +100,7 @@ class LifetimesTest(ScriptedService):
         self.replies = [text(CONNECTED)] * 4
         with self.assertRaises(TimeoutError) as raised:
             sandbox.wait_for_port(3000, wait_ms=50)
-        self.assertEqual(str(raised.exception), "No server listens on port 3000 after 50 ms.")
+        self.assertRegex(str(raised.exception), r"\b3000\b.*\b50 ms\b")
 
     def test_a_path_exists_or_does_not(self) -> None:
         sandbox = Sandbox(self.client, "a", "main")
@@ -113,4 +113,4 @@ class LifetimesTest(ScriptedService):
         self.replies = [ok(build), lines(said, {**END, "seq": 2}), ok(build)]
         with self.assertRaises(TemplateBuildError) as raised:
             Templates(self.client).build({"template_id": "t"})
-        self.assertEqual(str(raised.exception), "Template t was not built: A step failed.\nno such host")
+        self.assertRegex(str(raised.exception), r"\bt\b.*: A step failed\.\nno such host$")

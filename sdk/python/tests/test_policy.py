@@ -156,8 +156,8 @@ class PolicyTest(ScriptedService):
                     call()
                 self.assertLess(time.monotonic() - started, 2)
                 self.assertEqual((raised.exception.fault, raised.exception.url), ("unreachable", url))
-                remedy = "Check that roomd is running there, and that ROOMD_URL (or the option url) is its address."
-                self.assertEqual(str(raised.exception), f"No service answers at {url}: {reason}. {remedy}")
+                self.assertIn(f" {url}: {reason}. ", str(raised.exception))
+                self.assertIn("ROOMD_URL", str(raised.exception))
 
     def test_a_service_that_has_answered_before_is_tried_six_times(self) -> None:
         self.replies = [ok(ROOM)]

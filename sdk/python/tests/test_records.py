@@ -50,7 +50,7 @@ class RecordTest(unittest.TestCase):
         self.assertEqual(json.loads(json.dumps(message)), MESSAGE)
         self.assertEqual(message["later"], 1)
         self.assertIn("payload", dir(message))
-        with self.assertRaisesRegex(AttributeError, "^Message has no field sender$"):
+        with self.assertRaisesRegex(AttributeError, r"\bMessage\b.*\bsender$"):
             message.sender  # type: ignore[attr-defined]
         with self.assertRaises(AttributeError):
             message.source = "other"
@@ -103,5 +103,5 @@ class AnswersTest(ScriptedService):
         found: Any = next(Room(self.client, "a").sandboxes())
         self.assertEqual((found.agent_id, found["agent_id"], found.resources.vcpus), ("b", "b", 2))
         self.assertEqual(json.loads(json.dumps(found)), {"agent_id": "b", "resources": {"vcpus": 2}})
-        with self.assertRaisesRegex(AttributeError, "no field agent$"):
+        with self.assertRaisesRegex(AttributeError, r"\bagent$"):
             found.agent

