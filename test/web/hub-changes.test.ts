@@ -82,8 +82,8 @@ inBrowser("a short chain is verified when the page opens, a long one is not", ()
 
 inBrowser("the audit works by keyboard: only the chosen filter is removed, and the focus stays", () => {
   const { after_one, after_all, ...others } = seen.keyboard;
-  expect(after_one).toBe("Remove the filter outcome success");
-  expect(after_all).toBe("Value of event");
+  expect(after_one).toMatch(/\boutcome success$/);
+  expect(after_all).toMatch(/\bevent$/);
   expect(others).toEqual({ chips: 2, beneath: [], after_record: true });
 });
 

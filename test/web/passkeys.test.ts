@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { beforeAll, expect, test } from "vitest";
+import { ERRORS } from "../../shared/api/errors.ts";
 import { bearer } from "../api/calls.ts";
 import { realNode } from "../harness/clients/real-terminal.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
@@ -60,7 +61,7 @@ inBrowser("signing in requires no name, and a proof is given with the passkey", 
 inBrowser("errors are explained in text", () => {
   expect(seen.same).toBe("This device already has a passkey for this account.");
   expect(seen.first).toContain("Passkey removed.");
-  expect(seen.last).toContain("Set a password or add another passkey first.");
+  expect(seen.last).toContain(ERRORS.last_way_in.hint);
   expect(seen.address).toBe(`${url}/signin`);
 });
 

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
+import { ERRORS } from "../../shared/api/errors.ts";
 import { bearer } from "../api/calls.ts";
 import { realNode } from "../harness/clients/real-terminal.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
@@ -54,7 +55,7 @@ inBrowser("everything works without script", () => {
 });
 
 inBrowser("refusals are explained in text", () => {
-  expect(seen.refused).toContain("The e-mail address or the password is not right");
+  expect(seen.refused).toContain(ERRORS.sign_in_failed.title);
 });
 
 inBrowser(

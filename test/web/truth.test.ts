@@ -39,7 +39,6 @@ inBrowser("an unknown room or agent has no tabs, and an agent's page follows its
 });
 
 inBrowser("a drive that was deleted with its room is shown as that", () => {
-  expect(seen.drive).not.toMatch(/is kept/);
   expect(seen.drive).toContain("Its files cannot be shown");
 });
 
@@ -88,7 +87,7 @@ inBrowser("the chosen color scheme applies to every page", () => {
 
 inBrowser("a refused form keeps its input, and shows the error at the field", () => {
   expect(seen.form).toMatchObject({ name: "name", value: "k".repeat(129), has_focus: true });
-  expect(seen.form.said).toMatch(/^Name must have at least 1 and at most 128/);
+  expect(seen.form.said).toMatch(/^Name .*\b128\b/);
 });
 
 inBrowser("while the service restarts no page reports an ended session", () => {
