@@ -175,6 +175,12 @@ export class TestDaemon {
     return this.#log.join("\n");
   }
 
+  /** The log's entries with these fields. */
+  logged(fields: Json): Json[] {
+    const entries = this.#log.flatMap((line): Json[] => (line.startsWith("{") ? [JSON.parse(line)] : []));
+    return entries.filter((entry) => Object.entries(fields).every(([name, value]) => entry[name] === value));
+  }
+
   /** Starts the daemon's process and waits until it takes requests. */
   async serve(): Promise<void> {
     const [program, ...args] = this.#program;

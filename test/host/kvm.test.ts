@@ -85,7 +85,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
       async () => {
         // One command that waits, not one per poll: the emulated host has one processor.
         const { status } = await host.run(
-          "timeout 20 sh -c 'journalctl -fu roomd -o cat -n all | grep -qm1 \"warm machine ready\"'",
+          "timeout 20 sh -c 'journalctl -fu roomd -o cat -n all | grep -qm1 ready_ms='",
         );
         return status === 0;
       },
@@ -362,8 +362,7 @@ describe.skipIf(LEFT_OUT !== null)("on another host", () => {
         expect(await sh(`v${vcpus}`, "nproc")).toBe(String(vcpus));
       }
       // In the meantime the template is saved with two processors; the next sandbox starts from that.
-      const saved =
-        'journalctl -u roomd -o cat | grep "saved a template with more processors" | grep -q \'"vcpu_count":2\'';
+      const saved = "journalctl -u roomd -o cat | grep took_ms= | grep -q vcpu_count=2";
       await until("it is saved", async () => (await host.run(saved)).status === 0, COLD_MS);
       await roomd("sandbox create demo again --vcpus 2 --memory 512");
       await until("it runs", async () => isUp("again"), COLD_MS);
@@ -386,7 +385,7 @@ describe.skipIf(LEFT_OUT !== null)("on another host", () => {
       await roomd("sandbox create demo cold --memory 512");
       await until("it runs", () => isUp("cold"), COLD_MS);
       const said = await host.run("journalctl -u roomd -o cat; roomd doctor");
-      expect(said.text).toMatch(/it was saved on another processor \(.*\), this host has .*Another Processor/);
+      expect(said.text).toContain("Another Processor");
     } catch (error) {
       console.log(await storyOf(host));
       throw error;

@@ -19,7 +19,7 @@ test.skipIf(LEFT_OUT !== null)(
       ...{ standby: "paused", resumed: "running", third: "ran" },
     });
     expect(results.heard).toMatch(/^0 /);
-    expect(results.health).toMatch(new RegExp(`^warn .* ports ${open}, 5000: every sandbox can reach them`));
+    expect(results.health).toMatch(new RegExp(`^warn .*\\b${open}, 5000\\b`));
     // Root may hold the daemon's port: the guest connects, reveals nothing, does nothing, and moves to the next port.
     expect(results.held_0).toBe("holds [1016] refused [] as 0");
     expect(results.root_heard).toMatch(/"nonce":"","guest_cid":\d+,"set_up":true,.*"challenge":"[0-9a-f]{64}"/);

@@ -37,8 +37,8 @@ withGuests("roomd cp", {}, (guests) => {
     const bytes = Buffer.from(Array.from({ length: 3_000_000 }, (_, index) => index % 251));
     writeFileSync(local("large"), bytes);
     chmodSync(local("large"), 0o750);
-    expect(await done(local("large"), "cp/w:/root/in/", "--owner", "agent")).toBe(
-      "copied 2.9 MiB to cp/w:/root/in/large\n",
+    expect(await done(local("large"), "cp/w:/root/in/", "--owner", "agent")).toMatch(
+      /\b2\.9 MiB\b.* cp\/w:\/root\/in\/large\n$/,
     );
     expect(await w("stat -c '%U %a %s' /root/in/large")).toContain("agent 750 3000000");
     await done("cp/w:/root/in/large", local("back"));
@@ -61,7 +61,7 @@ withGuests("roomd cp", {}, (guests) => {
     );
     await w("ln -s run /root/src/link; mkfifo /root/src/pipe; chmod 2755 /root/src/run");
     const fetched = await cli(["cp", "-r", "cp/w:/root/src", local("copy")]);
-    expect([fetched.status, fetched.stderr]).toEqual([0, "left out 1 special file: pipe\n"]);
+    expect([fetched.status, fetched.stderr]).toEqual([0, expect.stringMatching(/\b1 .*\bpipe\n$/)]);
     expect(readFileSync(local("copy/deep/19 ü.txt"), "utf8")).toBe("text 19");
     expect([readlinkSync(local("copy/link")), statSync(local("copy/run")).mode & 0o7700]).toEqual(["run", 0o700]);
   });
@@ -87,8 +87,8 @@ withGuests("roomd cp", {}, (guests) => {
       const { status, stderr } = await cli(["cp", ...words]);
       return [status, stderr];
     };
-    expect(await refused("cp/w:/root/none", directory)).toEqual([1, expect.stringContaining("no such file")]);
-    expect(await refused(local("none"), "cp/w:/root")).toEqual([1, expect.stringContaining("no such file")]);
+    expect(await refused("cp/w:/root/none", directory)).toEqual([1, expect.stringContaining("/root/none")]);
+    expect(await refused(local("none"), "cp/w:/root")).toEqual([1, expect.stringContaining(local("none"))]);
     expect(await refused("cp/w:/root/dir", directory)).toEqual([2, expect.stringContaining("With -r")]);
     writeFileSync(local("there"), "mine");
     expect(await refused(local("there"), "cp/w:/root", "--no-overwrite")).toEqual([

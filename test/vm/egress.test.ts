@@ -226,7 +226,7 @@ withGuests("egress", { env, prepare }, (guests) => {
     ];
     const done = await daemon.exec("e", "a", { command: lines.join("\n"), timeout_ms: EXEC_MS });
     const said = String(done.stdout).trim().split("\n");
-    expect(said.slice(0, 3)).toEqual(["here", "tiny", "other.example:80 is not on this sandbox's egress allowlist."]);
+    expect(said.slice(0, 3)).toEqual(["here", "tiny", expect.stringContaining("other.example:80")]);
     expect(said.at(-1)).toBe("35");
     // By an alert, or in a guest that has hardly any of a core by a reset before that is read.
     expect(said[3]).toMatch(/alert access denied|reset/i);

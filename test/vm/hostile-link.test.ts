@@ -1,6 +1,7 @@
 /** Processes of a guest against its host's end of vsock: root harms itself at most, and others cannot pose as the agent. */
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { CONNECTION_REFUSED } from "../../daemon/host/guest-link/dials.ts";
 import { remainsOf, shortOrLong, until, withGuests } from "../harness/guests.ts";
 
 const ROOM = "hostile";
@@ -63,9 +64,10 @@ withGuests("root in a guest that floods its host", {}, (guests) => {
       expect(execs).toBeGreaterThan(5);
       expect(most.mib - before.mib).toBeLessThan(MAX_GROWTH_MIB);
       expect(most.descriptors - before.descriptors).toBeLessThan(MAX_MORE_DESCRIPTORS);
-      expect(daemon.log).toMatch(/guest connection refused/);
+      const refusals = daemon.logged({ message: CONNECTION_REFUSED }).length;
+      expect(refusals).toBeGreaterThan(0);
       // A line for each refusal would fill the log.
-      expect(daemon.log.split("guest connection refused").length - 1).toBeLessThan(seconds + 10);
+      expect(refusals).toBeLessThan(seconds + 10);
 
       await daemon.ok("DELETE", `/v1/rooms/${ROOM}/sandboxes/hostile`);
       expect(remainsOf(daemon, hostile.sandbox_id)).toEqual([]);
@@ -115,6 +117,6 @@ withGuests("an unprivileged process in a guest that impersonates its agent", {},
     }
     expect(await daemon.sh(ROOM, "fork", "echo $COLOUR $TOKEN")).toBe("green of-the-fork");
     console.log(`sent to the two processes: ${JSON.stringify([await said("source"), await said("fork")])}`);
-    expect(daemon.log).toMatch(/guest connection refused/);
+    expect(daemon.logged({ message: CONNECTION_REFUSED }).length).toBeGreaterThan(0);
   }, 300_000);
 });

@@ -4,6 +4,7 @@
  */
 import { beforeAll, expect, test } from "vitest";
 import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
+import { DRIVE_LOST } from "../../daemon/host/guest/sidecars.ts";
 import { DRIVE_PORTS } from "../../daemon/host/machine/spec.ts";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
 import { expectAtRest } from "../harness/durability/invariants.ts";
@@ -101,7 +102,7 @@ withGuests("a virtiofsd that dies", { env: TRANSPORT }, (guests) => {
     await kill(daemon, "virtiofsd", sandbox_id);
     const record = await until("it is given up", async () => {
       const now = await recordOf(daemon, "often");
-      return now.drive.message?.includes("create it again") ? now : null;
+      return now.drive.message === DRIVE_LOST ? now : null;
     });
     expect(record).toMatchObject({
       state: "running",

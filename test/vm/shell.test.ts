@@ -141,11 +141,11 @@ withGuests("roomd shell", {}, (guests) => {
     const { terminal_id } = items.find((item: { attached: boolean }) => item.attached);
     await using second = shell("--attach", terminal_id);
     expect(await statusOf(first)).toBe(125);
-    expect(first.text).toContain("another client has taken over");
+    expect(first.text).toContain("taken over");
     await second.shows("# ");
     await guests.daemon.ok("DELETE", "/v1/rooms/s/sandboxes/a");
     expect(await statusOf(second)).toBe(125);
-    expect(second.text).toContain("the sandbox is destroying");
+    expect(second.text).toContain("destroying");
   });
 
   test("ctrl-c at roomd exec reaches the command, and ends roomd logs -f", async () => {
@@ -176,7 +176,7 @@ withGuests("roomd shell", {}, (guests) => {
   test("without a terminal it is refused with a reason", async () => {
     const { status, stderr } = await guests.daemon.cli(["shell", "s", "a"], "echo hi\n");
     expect(status).toBe(125);
-    expect(stderr).toContain("not a terminal, which a shell needs");
+    expect(stderr).toMatch(/^roomd: .*\bterminal\b/);
   });
 });
 

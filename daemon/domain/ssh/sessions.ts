@@ -28,7 +28,7 @@ interface Open extends Session {
   end(reason: "sandbox_ended" | "unauthorized" | "service_stopping", sentence: string): void;
 }
 
-const MOVES = "The room is moving to another host: log in again.";
+export const MOVES = "The room is moving to another host: log in again.";
 
 interface SessionsDeps {
   database: Database;

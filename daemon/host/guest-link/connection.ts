@@ -33,6 +33,9 @@ import { correctClock } from "./clock.ts";
 import { Dials } from "./dials.ts";
 import { type GuestLink, type GuestReady, type GuestRequests, NOTHING_TO_ASK } from "./handshake.ts";
 
+/** Log message. */
+export const CONNECTION_LOST = "guest connection lost";
+
 const HELLO_DEADLINE_MS = 5_000;
 const SETUP_DEADLINE_MS = 30_000;
 /** Additional time for the sandbox's own hooks, after a restore. */
@@ -265,7 +268,7 @@ export class GuestConnection {
     link.closed.then((reason) => {
       if (this.#newest !== link || this.#closed) return;
       this.#change({ link: null });
-      this.#log.warn("guest connection lost", { reason });
+      this.#log.warn(CONNECTION_LOST, { reason });
     });
   }
 

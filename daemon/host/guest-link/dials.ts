@@ -21,6 +21,8 @@ const BOUNDS = {
   agents: { atATime: 4, perSecond: 10, atOnce: 20 },
 } as const;
 const TELL_EVERY_MS = 10_000;
+/** Log message. */
+export const CONNECTION_REFUSED = "guest connection refused";
 
 export type DialGroup = keyof typeof BOUNDS;
 
@@ -72,7 +74,7 @@ export class Dials {
     this.#refused++;
     const now = monotonicMs();
     if (now - this.#toldAt < TELL_EVERY_MS) return;
-    this.#log.warn("guest connection refused", { error: reason, times: this.#refused });
+    this.#log.warn(CONNECTION_REFUSED, { error: reason, times: this.#refused });
     this.#toldAt = now;
     this.#refused = 0;
   }

@@ -25,6 +25,9 @@ const RETRY_MS = { first: 250, most: 10_000 } as const;
 const QUIET_MS = 60_000;
 const QEMU_ANSWER_MS = 2_000;
 const AGENT_DEADLINE_MS = 30_000;
+/** Message of a drive that remains degraded. */
+export const DRIVE_LOST =
+  "The process that serves the drive ended too often, so /mnt/drive does not come back in this sandbox. Its files are safe in the room: destroy the sandbox and create it again to use them.";
 
 export interface Fault {
   reason: "drive_degraded" | "vsock_lost";
@@ -156,8 +159,7 @@ export class Sidecars {
           this.#note({
             drive: {
               reason: "drive_degraded",
-              message:
-                "The process that serves the drive ended too often, so /mnt/drive does not come back in this sandbox. Its files are safe in the room: destroy the sandbox and create it again to use them.",
+              message: DRIVE_LOST,
             },
           });
           return false;

@@ -31,7 +31,7 @@ withGuests("small tools and short answers", {}, (guests) => {
       expect(await output({ command: `cat '${path}'` })).toBe("one\ntwo\nthree\n");
       expect((await use("read_file", { path })).text).toBe("one\ntwo\nthree\n");
       const part = await use("read_file", { path, limit: 4 });
-      expect(part.text).toMatch(/^one\n\n\[bytes 0 to 4 of 14; read on with read_file \{.*\}\]$/);
+      expect(part.text).toMatch(/^one\n\n\[.*\b0 to 4 of 14\b.*\bread_file \{.*\}\]$/);
       expect((await use(part.result.next.tool, { ...part.result.next.arguments, limit: 99 })).text).toBe(
         "two\nthree\n",
       );
@@ -126,8 +126,7 @@ withGuests("small tools and short answers", {}, (guests) => {
     const all = Array.from({ length: 200_000 }, (_, index) => `${index + 1}\n`).join("");
     expect(result).toMatchObject({ state: "exited", exit_code: 0, stdout_bytes: all.length, stderr_bytes: 0 });
     expect(result.next).toBeUndefined();
-    const [, head = "", tail = ""] =
-      /^exit 0 · [^\n]* s\n(.*)\n… [^\n]* bytes left out; [^\n]* …\n(.*)$/s.exec(answer.content[0].text) ?? [];
+    const [, head = "", tail = ""] = /^exit 0 · [^\n]* s\n(.*)\n… [^\n]* …\n(.*)$/s.exec(answer.content[0].text) ?? [];
     expect([head.length, tail.length]).toEqual([4 * 1024, 12 * 1024]);
     expect([all.startsWith(head), all.endsWith(tail)]).toEqual([true, true]);
     expect(result.left_out_bytes).toBe(all.length - head.length - tail.length);

@@ -86,11 +86,9 @@ test.skipIf(reason !== null)(
       const exports = first.stdout.trimEnd().split("\n").slice(-2).join("\n");
       const [, url, key] = /^export ROOMD_URL=(\S+)\nexport ROOMD_API_KEY=(key-\S+)$/.exec(exports) ?? [];
       expect(url).toBe(`http://${env.ROOMD_HTTP_LISTEN}`);
-      expect(first.stdout).toContain("started in the background");
       // The output shown on the page is its output on any host.
       const steps = (text: string) => text.match(/^\[\d\/\d\] .*$/gm);
       expect(steps(first.stdout)).toEqual(steps(pageAt("docs/quickstart.md").text));
-      expect(first.stdout).toContain("created sandbox agent-1");
       const headers = { authorization: `Bearer ${key}` };
       const sandboxes = async (): Promise<Json> => {
         const answer = await fetch(`${url}/v1/rooms/demo/sandboxes`, { headers });
@@ -102,10 +100,6 @@ test.skipIf(reason !== null)(
       const second = await run([QUICKSTART], env);
       expect([second.status, second.stderr]).toEqual([0, ""]);
       expect(second.stdout.trimEnd().split("\n").slice(-2).join("\n")).toBe(exports);
-      for (const there of ["it is running at", "room demo is there", "sandbox agent-1 is running"]) {
-        expect(second.stdout).toContain(there);
-      }
-      expect(second.stdout).not.toMatch(/installing|building|started|created/);
       expect(await sandboxes()).toEqual(made);
       for (const { stdout } of [first, second]) expect(stdout.match(/\(\d+\.\d s\)$/gm)).toHaveLength(STEPS);
       expect((await fetch(`${url}/v1/rooms/demo?drive=delete`, { method: "DELETE", headers })).status).toBe(200);

@@ -43,7 +43,7 @@ withGuests("computesdk", {}, (guests) => {
     ]);
     expect([await filesystem.exists(path), await filesystem.exists("/none")]).toEqual([true, false]);
     await filesystem.remove("/tmp/a dir");
-    await expect(filesystem.readFile(path)).rejects.toThrow("no such path");
+    await expect(filesystem.readFile(path)).rejects.toMatchObject({ code: "path_not_found" });
     await sandbox.destroy();
   });
 

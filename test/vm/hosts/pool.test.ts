@@ -7,6 +7,9 @@ import type { Json } from "../../harness/daemon.ts";
 import { processesOf, until, withGuests } from "../../harness/guests.ts";
 
 withGuests("the warm pool", { env: { ROOMD_POOL_SIZE: "1" } }, (guests) => {
+  /** Log entries of the machines that became ready. */
+  const readyMachines = () => guests.daemon.logged({ level: "info" }).filter(({ ready_ms }) => ready_ms !== undefined);
+
   test("provides machines to sandboxes that differ where they must", async () => {
     const { daemon } = guests;
     await daemon.room("warm");
@@ -41,8 +44,7 @@ withGuests("the warm pool", { env: { ROOMD_POOL_SIZE: "1" } }, (guests) => {
       90_000,
     );
     // The previous sandbox had this much memory, so the machine was given it while it waited.
-    const ready = daemon.log.split("\n").find((line) => line.includes("warm machine ready") && line.includes(last));
-    expect(JSON.parse(ready ?? "{}")).toMatchObject({ sandbox_id: last, memory_mib: 512 });
+    expect(readyMachines().find(({ sandbox_id }) => sandbox_id === last)).toMatchObject({ memory_mib: 512 });
     await daemon.ok("DELETE", "/v1/rooms/warm?drive=delete");
   });
 
@@ -66,7 +68,7 @@ withGuests("the warm pool", { env: { ROOMD_POOL_SIZE: "1" } }, (guests) => {
     for (const pid of shares)
       expect(readFileSync(`/proc/${pid}/uid_map`, "utf8")).toMatch(/^\s*0\s+[1-9]\d{4,}\s+65536$/m);
     process.kill(daemon.pid, "SIGUSR2");
-    await until("it waits", () => daemon.log.slice(said).includes("warm machine ready"));
+    await until("it waits", () => daemon.log.slice(said).includes('"ready_ms":'));
     for (const left of ["rehearsal", "fs"]) expect(existsSync(join(daemon.runtimeDir, "g", id, left))).toBe(false);
     expect([processesOf(daemon, "virtiofsd"), processesOf(daemon, "vsock")]).toEqual([[], []]);
     await daemon.room("rehearsed");
@@ -81,9 +83,8 @@ withGuests("the warm pool", { env: { ROOMD_POOL_SIZE: "1" } }, (guests) => {
 
   test("has lower CPU priority than sandboxes until a machine becomes one", async ({ skip }) => {
     const { daemon } = guests;
-    const said = () => daemon.log.split("\n").filter((line) => line.includes("warm machine ready"));
     const { waiting, ready_ms } = await until("a machine waits", () => {
-      for (const { sandbox_id, ready_ms } of said().map((line) => JSON.parse(line))) {
+      for (const { sandbox_id, ready_ms } of readyMachines()) {
         const [waiting] = processesOf(daemon, "qemu", sandbox_id);
         if (waiting !== undefined) return { waiting, ready_ms };
       }

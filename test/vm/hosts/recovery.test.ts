@@ -265,7 +265,7 @@ describe("a warm machine", () => {
       const [pid = 0] = await until(
         "a machine waits",
         () => {
-          return daemon.log.includes("warm machine ready") && processesOf(daemon, "qemu");
+          return daemon.log.includes('"ready_ms":') && processesOf(daemon, "qemu");
         },
         60_000,
       );

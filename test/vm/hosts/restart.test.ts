@@ -3,6 +3,7 @@ import { readFileSync, readlinkSync, rmSync, statSync, symlinkSync, truncateSync
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { FAULT_VARIABLE } from "../../../daemon/core/fault-points.ts";
+import { ANOTHER_GUEST } from "../../../daemon/host/guest-link/connection.ts";
 import { findVirtiofsd } from "../../../daemon/host/probe.ts";
 import type { Json, TestDaemon } from "../../harness/daemon.ts";
 import { LONG, processesOf, shortOrLong, until, withGuests } from "../../harness/guests.ts";
@@ -61,7 +62,7 @@ withGuests("a daemon that is killed", ofItsOwn, (guests) => {
       }
       console.log(`${kills} kills, ${names.length} guests: answers after ${startsMs.join(", ")} ms`);
       if (LONG) expect(Math.max(...startsMs)).toBeLessThan(2_000);
-      expect(daemon.log.split("adopted a sandbox").length - 1).toBe(names.length * kills);
+      expect(daemon.logged({ paused: false })).toHaveLength(names.length * kills);
       for (const { sandbox_id, agent_id } of records) {
         expect(await daemon.ok("GET", `/v1/rooms/kept/sandboxes/${agent_id}`)).toEqual(
           await daemon.ok("GET", `/v1/rooms/kept/sandboxes/${sandbox_id}`),
@@ -150,9 +151,7 @@ withGuests("a daemon that is killed", ofItsOwn, (guests) => {
     );
     expect(failed.status).toMatchObject({
       reason: "host_restart",
-      message: expect.stringMatching(
-        /did not connect within 30 s; a connection was rejected: the guest is not the one/,
-      ),
+      message: expect.stringContaining(ANOTHER_GUEST),
     });
     await daemon.ok("DELETE", "/v1/rooms/other?drive=delete");
     expect(daemon.leftovers()).toEqual([]);
@@ -173,7 +172,7 @@ withGuests("a daemon that is killed", ofItsOwn, (guests) => {
     const reached = await daemon.problem("POST", "/v1/rooms/left/sandboxes/waits/exec", { command: "true" });
     expect(reached).toMatchObject({
       code: "guest_unreachable",
-      detail: expect.stringContaining("virtiofsd is not installed"),
+      detail: expect.stringContaining("virtiofsd"),
     });
     const record = await daemon.ok("GET", `/v1/rooms/left/sandboxes/${sandbox_id}`);
     expect(record).toMatchObject({ state: "running", status: { reason: "not_taken_over" } });

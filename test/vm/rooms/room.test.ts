@@ -117,7 +117,7 @@ withGuests("three guests", {}, (guests) => {
     });
     await guests.daemon.ok("DELETE", `/v1/rooms/${ROOM}/sandboxes/worker`);
     for (const each of left) {
-      expect(await each).toMatchObject({ exit_code: 1, stderr: expect.stringContaining("worker is gone") });
+      expect(await each).toMatchObject({ exit_code: 1, stderr: expect.stringContaining("barrier_broken") });
     }
     expect(await asked).toMatchObject({ exit_code: 1, stderr: expect.stringContaining("agent_unavailable") });
   });

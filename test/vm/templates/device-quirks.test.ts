@@ -6,6 +6,7 @@ import { chmodSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
+import { CONNECTION_LOST } from "../../../daemon/host/guest-link/connection.ts";
 import { MAX_WRITE_BYTES } from "../../../shared/agent-protocol/device-quirks.ts";
 import { LONG, until, withGuests } from "../../harness/guests.ts";
 
@@ -114,7 +115,7 @@ describe.skipIf(!LONG)("long tests", () => {
     test("lost_while_stopped: stops serving its guest after traffic that arrived while QEMU was stopped", async () => {
       const { daemon } = guests;
       const { heard, stop } = listen();
-      const lost = () => daemon.log.includes("guest connection lost");
+      const lost = () => daemon.logged({ message: CONNECTION_LOST }).length > 0;
       try {
         await daemon.exec(ROOM, "ann", {
           command: `(setsid python3 -c "import socket, time; link = socket.socket(40, 1); link.connect((2, ${PORT})); time.sleep(600)" >/dev/null 2>&1 &)`,

@@ -109,7 +109,7 @@ testAlone(
       "uid=1000(app) gid=50(staff)\n/srv/app\nthere r /bin:/usr/local/bin",
     ]);
     expect(await sh("id -u; pwd; touch /mnt/drive/of-root", { user: "root", cwd: "/opt" })).toEqual([0, "0\n/opt"]);
-    expect(await run(["nosuch"])).toEqual([127, "roomd: nosuch: not found"]);
+    expect(await run(["nosuch"])).toEqual([127, expect.stringContaining("nosuch")]);
     // The layers' contents, and no path that leads out.
     expect(await sh("cat changed hard absolute above through; stat -c '%u %g %a' great; ls", { cwd: "/opt" })).toEqual([
       0,
@@ -257,7 +257,7 @@ describe.skipIf(!LONG)("long tests", () => {
           ...{ exit_code: 1, stderr: expect.stringContaining("403 Forbidden") },
         });
         expect(await daemon.exec("w", "a", { command: "true" })).toMatchObject({
-          ...{ exit_code: 127, stderr: "roomd: /bin/sh: not found\n" },
+          ...{ exit_code: 127, stderr: expect.stringContaining("/bin/sh") },
         });
         expect(await run("room", "whoami")).toMatchObject({ exit_code: 0, stdout: "a in w\n" });
         await daemon.ok("DELETE", "/v1/rooms/w?drive=delete");
@@ -302,7 +302,7 @@ describe.skipIf(!LONG)("long tests", () => {
           "echo two\necho of two >&2; echo two >>/opt/told",
         ]);
         expect([status, said]).toMatchObject([0, { template_id: "stepped", source: expect.anything() }]);
-        expect(stderr).toMatch(/step 1 of 2: set -e[\s\S]*step 2 of 2: echo two\n[\s\S]* {2}two\n[\s\S]* {2}of two\n/);
+        expect(stderr).toMatch(/1 of 2\b.*set -e[\s\S]*2 of 2\b.*echo two\n[\s\S]* two\n[\s\S]* of two\n/);
         expect(daemon.leftovers()).toEqual([]);
         await daemon.room("t");
         const sandbox = { agent_id: "a", guest_cid: guests.cid(), template_id: "stepped", memory_mib: 256 };
@@ -331,7 +331,7 @@ describe.skipIf(!LONG)("long tests", () => {
           status: 1,
           said: { code: "build_failed", details: { step: "step 1", refused: [where] } },
         });
-        expect(refused.stderr).toContain(`refused: ${where}: it is not on the recipe's egress_allowlist`);
+        expect(refused.stderr).toContain(where);
         nothingLeft("refused");
       },
       2 * IMPORT_MS,
@@ -399,20 +399,21 @@ describe.skipIf(!LONG)("long tests", () => {
         await daemon.ok("DELETE", "/v1/rooms/f?drive=delete");
 
         // An unchanged step is not run again; steps after a change are, and all of them on request.
+        const runsFirst = /\b1 of 8\b/;
         const same = ["--build-arg", `FROM=${from}`, "--build-arg", "WHO=somebody", "--start"];
         const again = await build(...same);
         expect(again).toMatchObject({
           status: 0,
-          stderr: expect.stringContaining("steps 1 to 8: done by an earlier build"),
+          stderr: expect.stringMatching(/\b1 to 8\b/),
         });
-        expect(again.stderr).not.toMatch(/unpacking|booting the guest that runs the steps/);
+        expect(again.stderr).not.toMatch(/\b\d of 8\b/);
         writeFileSync(join(context, "src", "script"), "echo of another context\n");
         const changed = await build(...same);
         expect(changed).toMatchObject({
           status: 0,
-          stderr: expect.stringMatching(/steps 1 to [1-4]: done by an earlier/),
+          stderr: expect.stringMatching(/\b1 to [1-4]\b/),
         });
-        expect(changed.stderr).not.toMatch(/unpacking|step 1 of 8/);
+        expect(changed.stderr).not.toMatch(runsFirst);
         await daemon.room("f");
         await daemon.ok("POST", "/v1/rooms/f/sandboxes/from-template", { ...sandbox, guest_cid: guests.cid() });
         expect(await daemon.sh("f", "a", told)).toBe(
@@ -420,7 +421,7 @@ describe.skipIf(!LONG)("long tests", () => {
         );
         await daemon.ok("DELETE", "/v1/rooms/f?drive=delete");
         const anew = await build(...same, "--no-cache");
-        expect(anew).toMatchObject({ status: 0, stderr: expect.stringMatching(/unpacking[\s\S]*step 1 of 8/) });
+        expect(anew).toMatchObject({ status: 0, stderr: expect.stringMatching(runsFirst) });
         expect(daemon.leftovers()).toEqual([]);
       },
       3 * IMPORT_MS,
@@ -518,7 +519,9 @@ describe.skipIf(!LONG)("long tests", () => {
           const states = events.filter(({ type }: Json) => type === "state").map(({ state }: Json) => state);
           expect(states).toEqual(["pulling", "building", "booting", "testing"]);
           const lines = events.flatMap(({ data_b64 }: Json) => (data_b64 ? [atob(data_b64).trim()] : []));
-          expect(lines).toEqual(expect.arrayContaining([`step 1 of 2: ${step}`, "step 2 of 2: echo second >>/made"]));
+          for (const run of [step, "echo second >>/made"]) {
+            expect(lines).toContainEqual(expect.stringContaining(run));
+          }
           expect(events.at(-1)).toMatchObject({ type: "exit", exit_code: 0, state: "ready", failure: null });
           const record = await daemon.ok("GET", "/v1/templates/ours");
           expect(record).toMatchObject({ visibility: "org", digest: events.at(-1)?.digest });

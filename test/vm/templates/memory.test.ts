@@ -120,10 +120,7 @@ withGuests("memory of the host", {}, (guests) => {
       });
       expect([answer.status, answer.body.code]).toEqual([502, "guest_unreachable"]);
       const failed = await untilState(daemon, "r", sandbox_id, "failed");
-      expect(failed).toMatchObject({
-        exit: { cause: "oom" },
-        status: { message: expect.stringMatching(/ran out of memory/) },
-      });
+      expect(failed.exit).toMatchObject({ cause: "oom" });
       expect(await daemon.sh("r", "bystander", "hostname")).toBe("bystander");
       await daemon.ok("DELETE", `${sandboxes}/${sandbox_id}`);
       await daemon.sandbox("r", "eater", guest_cid);
