@@ -53,6 +53,8 @@ export const ROUND_MS = 5_000;
 /** A copy that was current this recently lacks few changes: they are read within the round. */
 const FRESH_MS = 2_000;
 const TRY_UNFIT_MS = 60_000;
+/** Log message. */
+export const APPLY_FAILED = "failed to apply a change from the directory";
 const MAX_LOGGED = 20;
 /** Maximum number of lost rows put into the directory again by one change. */
 const MAX_AGAIN = 500;
@@ -548,7 +550,7 @@ export class Rounds {
     if (brought?.status === "rejected") {
       // Rows that failed to apply are in the directory: the next round or pull applies them, and records the change.
       if (isChange) this.#unknown.add(point.change_id);
-      log.error("failed to apply a change from the directory", { error: describeError(brought.reason) });
+      log.error(APPLY_FAILED, { error: describeError(brought.reason) });
     }
     if (isChange) this.#told = point.change_id;
     for (const [index, change] of batch.entries()) {

@@ -10,6 +10,9 @@ export const VERSION = 1;
 /** Notification channel for hosts that listen: there are changes, or there may be. */
 export const CHANNEL = "roomd";
 
+/** Message of the exception. */
+export const ANCHORS_STAY = "anchors of the audit are added, and neither changed nor removed";
+
 const STATEMENTS = [
   "CREATE SCHEMA IF NOT EXISTS roomd",
   `CREATE TABLE IF NOT EXISTS roomd.cluster (
@@ -81,7 +84,7 @@ const ADDED = [
          PRIMARY KEY (host_id, incarnation, org_id, seq)
        )`,
       `CREATE OR REPLACE FUNCTION roomd.refuse_change() RETURNS trigger LANGUAGE plpgsql AS
-         $$ BEGIN RAISE EXCEPTION 'anchors of the audit are added, and neither changed nor removed'; END $$`,
+         $$ BEGIN RAISE EXCEPTION '${ANCHORS_STAY}'; END $$`,
       `CREATE OR REPLACE TRIGGER audit_anchors_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON roomd.audit_anchors
          FOR EACH STATEMENT EXECUTE FUNCTION roomd.refuse_change()`,
     ],

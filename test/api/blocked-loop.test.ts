@@ -8,21 +8,6 @@ const BLOCKED_MS = 500;
 const LOGGED_MS = 160;
 const ATTEMPTS = 3;
 
-interface Line {
-  message: string;
-  label: string;
-  owner: string;
-  ms: number;
-  state: string;
-  syscall?: string;
-}
-
-const linesOf = (daemon: TestDaemon): Line[] =>
-  daemon.log
-    .split("\n")
-    .filter((line) => line.includes("the event loop is blocked"))
-    .map((line) => JSON.parse(line));
-
 test.each([
   ["compute", { state: "R" }],
   ["sleep", { state: "S", syscall: "clock_nanosleep" }],
@@ -33,7 +18,7 @@ test.each([
     const answer = await daemon.api("POST", "/v1/rooms", { room_id: "r" }, { "idempotency-key": "once" });
     expect(answer.status).toBe(201);
     // The test host may have suspended the daemon besides.
-    const find = () => linesOf(daemon).find(({ label }) => label === "room_create");
+    const find = () => daemon.logged({ label: "room_create" })[0];
     await expect.poll(find).toMatchObject({ owner: `org:${daemon.orgId}`, ...place });
     loggedMs = find()?.ms ?? loggedMs;
     console.log(`${does}: logged ${loggedMs} ms after it began, of ${BLOCKED_MS} ms`);

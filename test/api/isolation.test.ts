@@ -28,7 +28,7 @@ describe("the check `isolation`", () => {
 
   test.skipIf(!asRoot)("fails for IDs that the host does not have", async () => {
     const check = await checkOf("isolation", { ROOMD_ISOLATION_UID_BASE: String(2 ** 32 - 65_536) });
-    expect(check).toMatchObject({ status: "fail", message: expect.stringContaining("do not exist") });
+    expect(check).toMatchObject({ status: "fail", message: expect.stringContaining(String(2 ** 32 - 65_536)) });
   });
 
   test.skipIf(!asRoot)("fails for directories that other users cannot traverse, and names them", async () => {
@@ -36,12 +36,12 @@ describe("the check `isolation`", () => {
     try {
       const dirs = { ROOMD_DATA_DIR: join(closed, "data"), ROOMD_RUNTIME_DIR: join(closed, "run") };
       const check = await checkOf("isolation", dirs);
-      expect(check).toMatchObject({ status: "fail", message: expect.stringContaining(`cannot enter ${closed},`) });
+      expect(check).toMatchObject({ status: "fail", message: expect.stringContaining(closed) });
       expect(check.remedy).toContain(`chmod o+x ${closed}`);
       // A template build is refused before it starts, too.
       const built = await daemon.cli(["template", "build", "default", "--verbose"], undefined, dirs);
       expect(built).toMatchObject({ status: 1, stdout: "" });
-      expect(built.stderr).toMatch(new RegExp(`^roomd: .*cannot enter ${closed},.*\nRun \`chmod o\\+x ${closed}\``));
+      expect(built.stderr).toMatch(new RegExp(`^roomd: .* ${closed}\\b.*\\bchmod o\\+x ${closed}`, "s"));
       chmodSync(closed, 0o711);
       expect((await checkOf("isolation", dirs)).status).not.toBe("fail");
     } finally {

@@ -37,7 +37,8 @@ describe("init", () => {
     const again = await daemon.cli(["init"]);
     expect(again.status).not.toBe(0);
     expect(again.stdout).toBe("");
-    expect(again.stderr).toContain("roomd key create");
+    // The remedy.
+    expect(again.stderr).toContain("key create");
     expect(await run(daemon, "org", "list")).toEqual(before);
     expect(await me(daemon.apiKey)).toBe(200);
   });
@@ -52,8 +53,8 @@ test("init prints the plan of its organization, its limits and how to change it"
   const { status, stdout, stderr } = await other.cli(["init", "--plan", "starter"]);
   expect(status).toBe(0);
   expect(stdout).not.toContain("plan");
-  expect(stderr).toContain("plan starter: at most 77 rooms");
-  expect(stderr).toContain("roomd org set-plan");
+  expect(stderr).toMatch(/\bstarter\b.*\b77 rooms\b/);
+  expect(stderr).toContain("org set-plan");
   expect((await run(other, "org", "list")).items).toMatchObject([{ plan: "starter" }]);
 });
 
@@ -82,7 +83,7 @@ test("another user of the host gets an explanation, and no access", () => {
     // Keys are also reached over the API, with a key of one's own.
     const keys = spawnSync("setpriv", [...asNobody, "key", "list"], { env: daemon.env, encoding: "utf8" });
     expect([keys.status, keys.stdout]).toEqual([2, ""]);
-    expect(keys.stderr).toContain("ROOMD_API_KEY is not set");
+    expect(keys.stderr).toContain("ROOMD_API_KEY");
   } finally {
     rmSync(directory, { recursive: true });
   }
@@ -244,7 +245,7 @@ describe("two daemons", () => {
   test("cannot share a runtime directory: the second reports that and leaves the first alone", async () => {
     const second = await daemon.cli(["serve"], undefined, { ROOMD_DATA_DIR: join(daemon.home, "second") });
     expect(second.status).not.toBe(0);
-    expect(second.stderr).toContain(`another roomd (pid ${daemon.pid}) runs with this runtime_dir`);
+    expect(second.stderr).toMatch(new RegExp(`\\b${daemon.pid}\\b.*\\bruntime_dir\\b`));
     expect(second.stdout).toBe("");
     expect(await me(daemon.apiKey)).toBe(200);
   });
@@ -265,8 +266,8 @@ describe("the end of a daemon", () => {
         expect(performance.now() - startedAt).toBeLessThan(5000);
         idle.destroy();
         // A cold process on a busy machine may be slow to start.
-        const lines = own.log.split("\n").filter((line) => !line.includes("the event loop is blocked"));
-        expect(lines.join("\n")).not.toMatch(/"level":"(warn|error)"/);
+        const warnings = own.logged({ level: "warn" }).filter(({ label, ms }) => !(label && ms));
+        expect([...warnings, ...own.logged({ level: "error" })]).toEqual([]);
         await expect(fetch(`${own.url}/health`)).rejects.toThrow();
       } finally {
         await own.stop();

@@ -226,7 +226,7 @@ describe("fields", () => {
       lables: {},
     });
     expect(code).toBe("validation_failed");
-    expect(detail).toBe("5 fields are not valid; see errors.");
+    expect(detail).toMatch(/^5 /);
     expect(errors.map(({ field, code }) => [field, code]).sort()).toEqual([
       ["labels.a", "wrong_type"],
       ["labels.b c", "pattern"],
@@ -240,9 +240,9 @@ describe("fields", () => {
   test("with an unknown name are reported with the most similar known name, if any", async () => {
     expect(await create({ room_id: "x", labls: {} })).toMatchObject({
       code: "unknown_field",
-      detail: "There is no field labls. Did you mean labels?",
+      detail: expect.stringMatching(/\blabels\b/),
     });
-    expect((await create({ room_id: "x", zzz: 1 })).detail).toBe("There is no field zzz.");
+    expect((await create({ room_id: "x", zzz: 1 })).detail).toMatch(/\bzzz\.$/);
   });
 
   test.each<[unknown, string]>([

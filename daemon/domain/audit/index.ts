@@ -25,7 +25,7 @@ export type { AuditEntry } from "./entry.ts";
 export { cursorAfterRecord, listService, pageOf } from "./reading/list.ts";
 export { locateRecord, type RecordKey, type Within } from "./reading/locate.ts";
 export { momentRules, scanOf } from "./reading/query.ts";
-export { Readers } from "./reading/readers.ts";
+export { Readers, SLOW_READER } from "./reading/readers.ts";
 export { mostOf, summaryText } from "./reading/summarize.ts";
 export { cursorAfterEvent, notAnEvent, seqOfEvent } from "./reading/timeline-cursor.ts";
 export { forgetFormerEvents, forgetNumbers, giveEvents, type MovedEvents, RoomNumbers } from "./room-numbers.ts";

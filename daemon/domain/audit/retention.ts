@@ -21,6 +21,8 @@ import { audit, auditStarts } from "./table.ts";
 const AT_ONCE = 500;
 /** Interval of the check for ended days. */
 const LOOK_MS = 3_600_000;
+/** Log message. */
+export const CLOSE_FAILED = "failed to close a day of the audit";
 
 /**
  * Closes the days that have ended, and purges records older than `keepMs`, now and every hour. Returns a function that stops it. With 0,
@@ -33,7 +35,7 @@ export function keepRetention(deps: DaysDeps, keepMs: number, onLost: (error: Di
       await closeDays(deps, ending.signal);
     } catch (error) {
       if (error instanceof DiskFailure) return onLost(error);
-      deps.log.error("failed to close a day of the audit", { error: describeError(error) });
+      deps.log.error(CLOSE_FAILED, { error: describeError(error) });
     }
     try {
       if (keepMs > 0) await purgeAll(deps, at(wallMs() - keepMs));

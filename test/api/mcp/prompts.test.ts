@@ -1,6 +1,7 @@
 /** The page of prompts: filled in with names, which stay names, and lines for clients that have no key in them. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { clientWays } from "../../../shared/prompts/clients.ts";
+import { FILLINGS } from "../../../shared/prompts/prompt.ts";
 import { Visitor } from "../../harness/browser/visitor.ts";
 import { TestDaemon } from "../../harness/daemon.ts";
 
@@ -17,8 +18,8 @@ const pageOf = async (given: Record<string, string>) =>
 
 test("has the names from its URL, and instructions for missing ones", async () => {
   const text = await pageOf({ room: "build-42" });
-  expect(text).toContain("in room `build-42`");
-  expect(text).toContain("agent (ask me which;");
+  expect(text).toContain("room `build-42`");
+  expect(text).toContain(`agent ${FILLINGS.agent.unknown}`);
   expect(text).toContain('value="build-42"');
 });
 

@@ -76,17 +76,14 @@ async function buy(owner: Visitor): Promise<string> {
 describe("an owner", () => {
   test("buys the plan starter, gets its credits, and receives one key for it", async () => {
     const owner = await people.foreign("buyers");
-    expect((await owner.see("/billing")).text).toContain("Upgrade to Starter");
+    expect((await owner.see("/billing")).text).toContain('name="do" value="buy"');
     const checkout = await buy(owner);
     const back = `/billing/success?session_id=${checkout}`;
     const waiting = await owner.see(back);
-    expect([waiting.text, waiting.headers.get("refresh")]).toEqual([
-      expect.stringContaining("Confirming your payment"),
-      "3",
-    ]);
+    expect(waiting.headers.get("refresh")).toBe("3");
     const { customer } = service.pay(checkout);
     const paid = await owner.see(back);
-    expect(paid.text).toContain("Show my API key");
+    expect(paid.text).toContain('name="session_id"');
     expect(await billingOf(owner)).toMatchObject({
       provider: "stripe",
       plan: "starter",
@@ -207,7 +204,7 @@ describe("the subscription of an organization that ends", () => {
   test("cannot be paid afterwards, and a late subscription is cancelled", async () => {
     const { checkout, end } = await begin("ended then paid");
     await end();
-    expect(() => service.pay(checkout)).toThrow("no open checkout");
+    expect(() => service.pay(checkout)).toThrow(checkout);
     const late = service.addSubscription(service.checkout(checkout).customer);
     await told(late);
     expect(statusOf(late)).toBe("canceled");
@@ -318,7 +315,6 @@ describe("a subscription", () => {
       service.fail(subscription);
       await told(subscription);
       expect(await billingOf(owner)).toMatchObject({ plan: "starter", status: "past_due" });
-      expect((await owner.see("/billing")).text).toContain("The last payment failed");
       pastDueSince(customer, "2026-01-01T00:00:00.000Z");
       await told(subscription);
       expect(await billingOf(owner)).toMatchObject({ plan: "free", status: "past_due" });
@@ -412,7 +408,7 @@ test("an empty secret file is rejected", async () => {
   const empty = join(secrets, "empty");
   writeFileSync(empty, "\n");
   const said = await daemon.cli(["serve"], undefined, { ROOMD_BILLING_STRIPE_WEBHOOK_SECRET_FILE: empty });
-  expect(said).toMatchObject({ status: 2, stderr: expect.stringContaining("the file is empty") });
+  expect(said).toMatchObject({ status: 2, stderr: expect.stringContaining(empty) });
 });
 
 test("without a payment service nothing is sold, and notices are rejected", async () => {

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { LETTER } from "../../../daemon/edge/web/handlers/sign-up.ts";
 import { linkIn, MailServer } from "../../fixtures/mail-server.ts";
 import { type PageSeen, Visitor } from "../../harness/browser/visitor.ts";
 import { type Json, TestDaemon } from "../../harness/daemon.ts";
@@ -54,7 +55,7 @@ afterAll(async () => {
 describe("open sign-up", () => {
   test("requires an address and an e-mail, and creates an organization with credits", async () => {
     const said = await ask("Ada@Example.org ");
-    expect([said.status, saidBy(said)]).toEqual([200, expect.stringContaining("an e-mail with a link is on its way")]);
+    expect([said.status, saidBy(said)]).toEqual([200, expect.stringContaining(LETTER)]);
     const letter = await mail.letterTo("ada@example.org", /^Finish signing up · roomd$/);
     expect(letter).toMatchObject({ from: "roomd@example.org", text: expect.stringContaining(daemon.webUrl) });
     const { path, token } = linkIn(letter);
@@ -212,7 +213,7 @@ describe("an existing user", () => {
   test("cannot block an address by an unverified claim to it", async () => {
     const squatter = await people.member("member", { email: "eve@example.org" });
     const { look, answer, visitor } = await signUp("eve@example.org", "eve's");
-    expect(saidBy(look)).toContain("has not verified it");
+    expect(saidBy(look)).toContain('class="trouble"');
     expect(answer.status).toBe(303);
     expect((await visitor.api("GET", "/v1/account")).body).toMatchObject({
       email: "eve@example.org",
@@ -327,13 +328,10 @@ describe("another mode", () => {
     expect((await finish(token, "fay's", other)).answer.to).toBe("/");
 
     await using closed = await TestDaemon.start();
-    expect((await new Visitor(closed).see("/signup")).text).toContain("Sign-up is closed");
+    expect((await new Visitor(closed).see("/signup")).text).not.toContain('name="email"');
     expect((await ask("fay@example.org", closed)).status).toBe(403);
     const refused = await closed.cli(["signup", "invite", "fay@example.org"]);
-    expect([refused.status, refused.stderr]).toEqual([
-      expect.not.stringMatching(/^0$/),
-      expect.stringContaining("signup.mode is closed"),
-    ]);
+    expect([refused.status === 0, refused.stderr]).toEqual([false, expect.stringContaining("signup.mode")]);
     const own = await People.first(closed);
     expect((await (await own.member("viewer")).api("GET", "/v1/account")).status).toBe(200);
   });
@@ -395,7 +393,7 @@ describe("the mail server", () => {
           const letter = await server.letterTo("tls@example.org", /Finish/);
           expect(letter).toMatchObject({ secure: true, user: "roomd" });
         } else {
-          await until("it is refused", () => other.log.includes("failed to send an e-mail"));
+          await until("it is refused", () => other.logged({ level: "warn" }).some(({ mail_id }) => mail_id));
           expect(server.letters).toEqual([]);
         }
       }

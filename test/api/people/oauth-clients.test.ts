@@ -149,7 +149,7 @@ describe.each(MCP_CLIENTS)("$name", (client) => {
     const asked = grant(redirect_uri);
     const page = await asked.look(ada);
     expect([page.status, page.to]).toEqual([400, null]);
-    expect(page.text).toContain("redirect_uri is not among");
+    expect(page.text).toContain('role="alert"');
     const forced = await ada.api("POST", "/v1/account/grants", { request: asked.query.toString() });
     expect(forced).toMatchObject({ status: 400, body: { details: { error: "invalid_redirect_uri" } } });
   });

@@ -123,8 +123,7 @@ describe("fetching", () => {
     );
     const waiting = slow.map((client_id) => consent(client_id));
     await until("both are asked for", () => place.asked.filter((path) => path.startsWith("/slow-")).length === 2);
-    const third = await consent(put("/third.json"));
-    expect([third.status, third.text]).toEqual([429, expect.stringContaining("Too many applications")]);
+    expect((await consent(put("/third.json"))).status).toBe(429);
     // A cached document needs no fetch.
     expect((await consent(place.url("/good.json"))).text).toContain("By document");
     held.resolve();

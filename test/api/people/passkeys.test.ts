@@ -194,7 +194,7 @@ test("a passkey proves a person's presence, in the requesting session and for it
   people.staleProofs();
   const ask = () => member.send("/account/ways", { do: "begin" }, host);
   const asked = await ask();
-  expect([asked.status, asked.text.includes("Confirm it is you")]).toEqual([403, true]);
+  expect(asked.status).toBe(403);
   const options = optionsIn(asked);
   expect(options.allowCredentials.map(({ id }: Json) => id)).toEqual([key.use(options).id]);
   const prove = (visitor: Visitor, answer: Json) =>

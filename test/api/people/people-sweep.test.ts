@@ -229,7 +229,7 @@ describe("the form", () => {
   test.each(ofPersons.filter(({ wantsProof }) => wantsProof))("$place $name requires a fresh proof", async (form) => {
     people.staleProofs();
     const answer = await unmoved(() => send(owner, form));
-    expect(answer).toMatchObject({ status: 403, text: expect.stringContaining("Confirm it is you") });
+    expect(answer).toMatchObject({ status: 403, text: expect.stringContaining('name="proof"') });
   });
 
   test.each(forms)("$place $name is limited in size, and to one content type", async (form) => {

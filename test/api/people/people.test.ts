@@ -46,7 +46,7 @@ describe("the first owner", () => {
     expect(url).toMatch(/^http:\/\/localhost:\d+\/setup#[\w-]{43}$/);
     const token = tokenOf(url);
     const first = await ada.send("/setup", { token });
-    expect(first).toMatchObject({ status: 200, text: expect.stringContaining("Set up roomd") });
+    expect(first).toMatchObject({ status: 200, text: expect.stringContaining('name="email"') });
     const short = await ada.send("/setup", { token, step: "done", ...ADA, password: "short", email: "nobody" });
     expect(short.status).toBe(422);
     for (const field of ["password", "email"]) expect(short.text).toContain(`data-field="${field}"`);
@@ -56,11 +56,11 @@ describe("the first owner", () => {
     expect(ada.session).toMatch(/^[\w-]{43}$/);
     expect(done.headers.get("set-cookie")).toMatch(/; Path=\/; HttpOnly; SameSite=Lax/);
     const again = await new Visitor(daemon).send("/setup", { token, step: "done", ...BOB });
-    expect(again).toMatchObject({ status: 404, text: expect.stringContaining("not valid") });
+    expect(again.status).toBe(404);
     const account = await ada.api("GET", "/v1/account");
     expect(account.body).toMatchObject({ email: "ada@example.org", name: ADA.name, role: "owner", has_password: true });
-    const { status, stderr } = await daemon.cli(["user", "link"]);
-    expect([status, stderr]).toEqual([1, expect.stringContaining("is set up")]);
+    const { status, stdout } = await daemon.cli(["user", "link"]);
+    expect([status, stdout]).toEqual([1, ""]);
   });
 
   test("is one of two concurrent users of the link", async () => {
@@ -204,7 +204,7 @@ describe("a session", () => {
     const page = await ada.see("/account/keys");
     const asked = { ...formWith(page.text, "do", "make"), name: "laptop", may: "all", ends: "" };
     const first = await ada.send("/account/keys", asked);
-    expect(first).toMatchObject({ status: 403, text: expect.stringContaining("Confirm it is you") });
+    expect(first).toMatchObject({ status: 403, text: expect.stringContaining('name="proof"') });
     expect((await ada.api("POST", "/v1/orgs/self/keys", { name: "x" })).body.code).toBe("proof_required");
     const wrong = await ada.send("/account/keys", { ...asked, proof: "wrong" });
     expect(wrong.text).toContain('role="alert"');
@@ -218,8 +218,8 @@ describe("a session", () => {
     expect((await ada.see("/account/keys")).text).not.toContain(key);
     const { key_id, created_by } = (await ada.api("GET", "/v1/orgs/self/keys")).body.items[0];
     expect(created_by).toEqual({ type: "user", id: (await ada.api("GET", "/v1/account")).body.user_id });
-    expect((await ada.submit("/account/keys", { do: "revoke", key_id })).text).toContain("The key was revoked");
-    expect((await ada.see("/account/keys")).text).not.toContain("The key was revoked");
+    expect((await ada.submit("/account/keys", { do: "revoke", key_id })).text).toContain('class="done"');
+    expect((await ada.see("/account/keys")).text).not.toContain('class="done"');
     expect((await daemon.api("GET", "/v1/me", undefined, bearer(key))).status).toBe(401);
   });
 
@@ -264,9 +264,9 @@ describe("members", () => {
   test("join by an invitation, once, and only its recipient", async () => {
     const { body } = await invite({ role: "member", email: "Bob@example.org" });
     const path = new URL(body.url).pathname;
-    expect(await bob.see(path)).toMatchObject({ status: 200, text: expect.stringContaining("Join default") });
+    expect(await bob.see(path)).toMatchObject({ status: 200, text: expect.stringContaining("<bdi>default</bdi>") });
     const foreign = await bob.send(path, { ...BOB, email: "eve@example.org" });
-    expect([foreign.status, foreign.text]).toEqual([422, expect.stringContaining("is not the invited address")]);
+    expect([foreign.status, foreign.text]).toEqual([422, expect.stringContaining('data-field="email"')]);
     expect(await bob.send(path, BOB)).toMatchObject({ status: 303, to: "/" });
     expect((await bob.api("GET", "/v1/account")).body).toMatchObject({ role: "member", name: "Bob" });
     expect((await new Visitor(daemon).see(path)).status).toBe(404);
@@ -287,7 +287,7 @@ describe("members", () => {
       "insufficient_scope",
     );
     expect((await bob.api("GET", "/v1/orgs/self/invitations")).body.code).toBe("insufficient_scope");
-    expect((await bob.see("/org/members")).text).not.toContain("Invite a member");
+    expect((await bob.see("/org/members")).text).not.toContain('value="invite"');
   });
 
   test("are changed by authorized roles, and an owner remains", async () => {
@@ -304,11 +304,11 @@ describe("members", () => {
     const { items: keys } = (await ada.api("GET", "/v1/orgs/self/keys")).body;
     expect(keys.find(({ key_id }: Json) => key_id === own.key_id)).toMatchObject({ state: "revoked" });
     expect((await bob.api("POST", "/v1/orgs/self/keys", { name: "x" })).body.code).toBe("insufficient_scope");
-    expect((await bob.see("/account/keys")).text).toContain("Viewers cannot create API keys");
+    expect((await bob.see("/account/keys")).text).not.toContain('value="make"');
     // Of webhooks it is no refusal about keys.
     expect((await bob.api("GET", "/v1/orgs/self/webhooks")).body).toMatchObject({
       code: "insufficient_scope",
-      detail: "The role viewer does not permit the call.",
+      details: { required: "org:admin" },
     });
     expect((await set(ada, member, "admin")).body).toMatchObject({ role: "admin" });
     expect((await set(bob, owner, "member")).body.code).toBe("insufficient_scope");
@@ -349,7 +349,7 @@ describe("a person of two organizations", () => {
     const { body } = await dana.api("POST", "/v1/orgs/self/invitations", { role: "viewer" });
     const path = new URL(body.url).pathname;
     const visit = { "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
-    expect((await ada.see(path, visit)).text).toContain("Join as <bdi>Ada");
+    expect((await ada.see(path, visit)).text).toMatch(/name="as" value="me">.*<bdi>Ada/);
     expect(await ada.send(path, { as: "me" })).toMatchObject({ status: 303, to: "/" });
     const account = (await ada.api("GET", "/v1/account")).body;
     expect(account).toMatchObject({ org_id: second.org_id, role: "viewer" });
@@ -407,7 +407,6 @@ describe("the operator", () => {
     const { url } = await userLink("bob@example.org");
     const visitor = new Visitor(daemon);
     const page = await visitor.send("/setup", { token: tokenOf(url) });
-    expect(page.text).toContain("Set a new password");
     const form = { ...formWith(page.text, "step", "done"), password: "a third long secret" };
     expect(await visitor.send("/setup", form)).toMatchObject({ status: 303, to: "/" });
     expect((await bob.api("GET", "/v1/account")).body.code).toBe("session_ended");

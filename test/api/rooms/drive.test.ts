@@ -442,7 +442,7 @@ test("a full drive refuses writes with a reason, and works again once there is s
     () => daemon.ok("GET", "/v1/rooms/full"),
     ({ drive }) => drive.used_bytes > 1000 * MIB,
   );
-  expect((await daemon.ok("GET", "/v1/rooms/full")).warnings).toEqual(["The drive is nearly full."]);
+  expect((await daemon.ok("GET", "/v1/rooms/full")).warnings).toHaveLength(1);
   const own = (call: string) => `/v1/rooms/full/drive/${call}`;
   const content = "x".repeat(3 * MIB);
   expect(await daemon.problem("POST", own("write"), { path: "w", content })).toMatchObject({

@@ -1,6 +1,7 @@
 /** The timeline of rooms and organizations: the audit's records as they come, from any place on. */
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { SLOW_READER } from "../../../daemon/domain/audit/index.ts";
 import { type Json, TestDaemon } from "../../harness/daemon.ts";
 import { bearer, makeKey, makeOrg, run, until } from "../calls.ts";
 
@@ -227,8 +228,8 @@ test("a stalled reader is disconnected, does not delay others, and misses nothin
   const follower = sse("/v1/rooms/slow/events");
   const next = follower.next();
   await until(
-    () => daemon.log,
-    (log) => log.split("\n").some((line) => line.includes("slow reader of events") && line.includes(room_uid)),
+    () => daemon.logged({ message: SLOW_READER.events, room_uid }),
+    (entries) => entries.length > 0,
   );
   await write("slow", "/after");
   expect(await next).toMatchObject({ done: false });

@@ -166,17 +166,15 @@ test("it belongs to the restoring organization, and requires an administrator", 
 test("the command line backs up a room and restores it, by files and by pipes", async () => {
   const path = join(daemon.home, "source.room");
   const taken = await daemon.cli(["room", "backup", "source", path]);
-  expect([taken.status, taken.stderr, taken.stdout]).toEqual([0, "", expect.stringContaining("backed up room source")]);
+  expect([taken.status, taken.stderr, taken.stdout]).toEqual([0, "", expect.stringMatching(/\bsource\b/)]);
   const made = await daemon.cli(["room", "restore", path, "--name", "by-cli"]);
-  expect([made.status, made.stdout]).toEqual([
-    0,
-    expect.stringContaining("room by-cli is active, created from source"),
-  ]);
+  expect([made.status, made.stdout]).toEqual([0, expect.stringMatching(/\bby-cli\b.*\bsource\b/)]);
   expect((await inbox("by-cli")).length).toBe(2);
-  const again = await daemon.cli(["room", "restore", path]);
-  expect(`${again.status} ${again.stderr}`).toContain("There is an active room source");
+  const refused = async (...more: string[]) =>
+    JSON.parse((await daemon.cli(["room", "restore", path, "--json", ...more])).stderr).code;
+  expect(await refused()).toBe("room_id_in_use");
   writeFileSync(path, "nothing\n");
-  expect((await daemon.cli(["room", "restore", path, "--name", "none"])).stderr).toContain("not a valid room file");
+  expect(await refused("--name", "none")).toBe("invalid_body");
 });
 
 describe("a file is rejected without a trace", () => {

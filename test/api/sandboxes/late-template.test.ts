@@ -31,21 +31,18 @@ beforeAll(async () => {
 afterAll(() => daemon.stop());
 
 const health = async (): Promise<Json> => (await daemon.api("GET", "/health")).body;
-const messageOf = ({ checks }: Json): string => checks.find(({ id }: Json) => id === "acceleration").message;
 
 test.skipIf(reason !== null)("a template that is added later is probed without a restart", async () => {
-  const before = await health();
-  expect([before.acceleration, messageOf(before)]).toEqual(["tcg", expect.stringContaining("not known yet")]);
+  expect((await health()).acceleration).toBe("tcg");
   describeTemplate(daemon);
   writeFileSync(join(daemon.dataDir, "templates", "default", "current", "vmlinuz"), "");
   await expect.poll(health, { timeout: 30_000 }).toMatchObject({ acceleration: "kvm" });
-  expect(messageOf(await health())).toContain("booted under KVM");
 });
 
 test.skipIf(reason !== null)("the capabilities measured by a template's build are used immediately", async () => {
   rmSync(join(daemon.dataDir, "templates"), { recursive: true });
   await daemon.restart("SIGTERM");
-  expect(messageOf(await health())).toContain("not known yet");
+  expect((await health()).acceleration).toBe("tcg");
   describeTemplate(daemon);
   writeFileSync(join(daemon.dataDir, "templates", "default", "current", "vmlinuz"), "");
   expect((await health()).acceleration).toBe("kvm");

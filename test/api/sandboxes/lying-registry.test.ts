@@ -147,10 +147,7 @@ test.skipIf(!asRoot)("layers that exceed their declared sizes are bounded by the
   // Individually each may be as long as the longest.
   offer({ layers: [layerOf("largest", 64 * MIB), ...small.map((name) => layerOf(name, 1))] });
   for (const name of ["largest", ...small]) blobs[digestOf(name)] = answer;
-  expect(await refusedOf(`docker://${host}/app:1`)).toMatchObject({
-    code: "image_too_large",
-    detail: expect.stringContaining("sends more than the image's manifest declares"),
-  });
+  expect(await refusedOf(`docker://${host}/app:1`)).toMatchObject({ code: "image_too_large" });
   expect(counter.sent).toBeLessThan(5 * 64 * MIB);
 });
 
@@ -181,7 +178,7 @@ test.skipIf(!asRoot)("for an organization, redirects of a registry are followed 
   expect(elsewhere.asked).toBe(0);
   blobs = { [digest]: redirect(`https://internal.example:${elsewhere.port}/blob`) };
   expect(await failureForOrg()).toMatchObject({
-    ...{ code: "build_failed", detail: expect.stringContaining("is not a public address") },
+    code: "build_failed",
     details: { step: "pull", refused: [`internal.example:${elsewhere.port}`] },
   });
   realm = `https://internal.example:${elsewhere.port}/token`;

@@ -63,9 +63,9 @@ describe("with a template", () => {
     expect(problem.errors).toMatchObject([
       { field: "memory_mib", code: "out_of_range", min: 128, max: limits.memory_mib_max },
     ]);
-    expect(problem.detail).toContain(`at least 128 and at most ${limits.memory_mib_max} `);
+    expect(problem.detail).toMatch(new RegExp(`\\b128\\b.*\\b${limits.memory_mib_max}\\b`));
     // The template's requirement is part of the first refusal.
-    expect(problem.detail).toContain(`; template default needs ${DESCRIBED_MIN_MIB}.`);
+    expect(problem.detail).toMatch(new RegExp(`\\bdefault\\b.*\\b${DESCRIBED_MIN_MIB}\\b`));
   });
 
   test("memory_mib is limited to the maximum that the template was saved for", async () => {
@@ -76,7 +76,7 @@ describe("with a template", () => {
         code: "memory_mib_out_of_range",
         errors: [{ field: "memory_mib", code: "out_of_range", min: 128, max: 512 }],
       });
-      expect(problem.detail).toContain("with template small");
+      expect(problem.detail).toMatch(/\bsmall\b/);
     }
     const atMost = await refused({ template_id: "small", memory_mib: 512, guest_cid: 9099 });
     expect(atMost.errors.map(({ field }) => field)).toEqual(["guest_cid"]);

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { ALGORITHMS } from "../../../daemon/edge/ssh/algorithms.ts";
 import { HYBRID_KEX } from "../../../daemon/edge/ssh/mlkem.ts";
+import { sentenceForSeveral } from "../../../daemon/edge/ssh/remote-owner.ts";
 import { run as runProgram, SshClient, sshPort } from "../../harness/clients/ssh-client.ts";
 import { TestDaemon } from "../../harness/daemon.ts";
 import { bearer, makeKey, makeOrg, run } from "../calls.ts";
@@ -260,7 +261,8 @@ test("a key of two organizations opens no sandbox by a name that both use, and e
       (await both.api("GET", "/v1/orgs/self/audit?event=ssh.login", undefined, headers)).body.items.length;
     const { sandbox_id } = await both.ok("GET", "/v1/rooms/r/sandboxes/agent-1");
     const told = await known.ssh("agent-1@r", ["true"]);
-    expect([told.status, told.stderr]).toEqual([255, expect.stringContaining("Several organizations have your key")]);
+    const sentence = sentenceForSeveral({ room_id: "r", sandbox: "agent-1" });
+    expect([told.status, told.stderr]).toEqual([255, expect.stringContaining(sentence)]);
     expect([await logins(own), await logins(others)]).toEqual([0, 0]);
     await known.ssh(`${sandbox_id}@r`, ["true"]);
     expect([await logins(own), await logins(others)]).toEqual([1, 0]);

@@ -8,6 +8,7 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 
 import { createServer, type Server, type Socket } from "node:net";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { RESTARTED } from "../../../daemon/domain/templates/builds/queue.ts";
 import { connectMcp } from "../../harness/clients/mcp-client.ts";
 import { BINARY, type Json, TestDaemon } from "../../harness/daemon.ts";
 import { readStream } from "../../harness/event-loop/streams.ts";
@@ -215,7 +216,7 @@ describe("the disk usage of templates", () => {
     await ofOther("DELETE", buildPath(asked.body));
     own(otherId, "b", 1);
     const { template_mib, warnings } = await standing();
-    expect([template_mib.used, warnings]).toEqual([3, [expect.stringContaining("has 3 MiB of custom templates")]]);
+    expect([template_mib.used, warnings]).toEqual([3, [expect.stringContaining("3 MiB")]]);
     const warned = await askOther("x");
     expect([warned.status, warned.body.warnings]).toEqual([202, warnings]);
     await ofOther("DELETE", buildPath(warned.body));
@@ -386,10 +387,7 @@ test("a kill of the daemon fails its builds, without leftovers", async () => {
   await until("the programs are gone", () => left().length === 0);
   for (const build of asked) {
     const { failure, state } = await daemon.ok("GET", buildPath(build));
-    expect([state, failure.detail]).toEqual([
-      "failed",
-      "The service was restarted while the template was being built.",
-    ]);
+    expect([state, failure.detail]).toEqual(["failed", RESTARTED.detail]);
     const { events } = await readStream(daemon, buildPath(build));
     expect(events.at(-1)).toMatchObject({ type: "exit", state: "failed" });
   }

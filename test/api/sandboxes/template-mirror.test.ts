@@ -17,10 +17,7 @@ afterAll(() => daemon.stop());
 test.skipIf(!asRoot)("template.mirror is passed to the builder", async () => {
   const env = { ROOMD_TEMPLATE_MIRROR: "neither here nor there" };
   const { status, stderr } = await daemon.cli(["template", "build", "default"], undefined, env);
-  expect([status, stderr]).toEqual([
-    1,
-    expect.stringContaining("invalid URL of a Debian mirror: neither here nor there."),
-  ]);
+  expect([status, stderr]).toEqual([1, expect.stringContaining(env.ROOMD_TEMPLATE_MIRROR)]);
 });
 
 test.skipIf(!asRoot)("without a Debian mirror in apt's sources the builder suggests the setting", () => {
@@ -33,5 +30,5 @@ test.skipIf(!asRoot)("without a Debian mirror in apt's sources the builder sugge
     encoding: "utf8",
     env: { PATH: `${daemon.home}:${process.env.PATH}` },
   });
-  expect([status, stderr.trim().split("\n")]).toEqual([1, [expect.stringContaining("set template.mirror to the URL")]]);
+  expect([status, stderr.trim().split("\n")]).toEqual([1, [expect.stringContaining("template.mirror")]]);
 });

@@ -94,9 +94,9 @@ test("the daemon makes backups automatically; a kill leaves no partial backup; a
   const target = environment("second", other);
   const restored = () => run(target, "restore", "--from", url);
   server.objects.set(key, whole.with(whole.length - 5, (whole.at(-5) ?? 0) ^ 1) as Buffer);
-  expect((await restored()).said).toContain("The backup is damaged");
+  expect((await restored()).said).toContain("roomd backup list");
   server.objects.set(key, whole.subarray(0, whole.length >> 1));
-  expect((await restored()).said).toContain("The backup is damaged");
+  expect((await restored()).said).toContain("roomd backup list");
   server.objects.set(key, whole);
   writeFileSync(join(root, "other"), "another passphrase of the tests");
   const wrong = { ...target, ROOMD_BACKUP_S3_PASSPHRASE_FILE: join(root, "other") };
@@ -119,11 +119,11 @@ test.skipIf(sharing)(
     const daemon = serve(env);
     const state = join(root, "bound", "backup-s3.json");
     const kept = () => (existsSync(state) ? (JSON.parse(readFileSync(state, "utf8")) as Json) : null);
-    await expect.poll(() => kept()?.failed?.why, { timeout: 30_000 }).toContain("backup.log_mib is 0");
+    await expect.poll(() => kept()?.failed?.why, { timeout: 30_000 }).toContain("backup.log_mib");
     const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
     expect(metrics).toMatch(/^roomd_check_status\{check="backups"\} 1$/m);
     const records = await run(env, "audit", "--host", "--event", "backup.", "--json");
-    expect(records.out).toMatch(/"backup\.failed".*backup\.log_mib is 0/);
+    expect(records.out).toMatch(/"backup\.failed".*backup\.log_mib/);
     expect([server.uploads.size, [...server.objects.keys()]]).toEqual([0, before]);
     expect(readdirSync(join(root, "bound")).filter((name) => name === "backup")).toEqual([]);
     daemon.kill("SIGKILL");

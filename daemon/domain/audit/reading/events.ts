@@ -25,7 +25,7 @@ import { findRoom } from "../find.ts";
 import { RoomNumbers } from "../room-numbers.ts";
 import { chainStart, listAudit } from "../rows.ts";
 import type { AuditRow } from "../table.ts";
-import type { Readers } from "./readers.ts";
+import { type Readers, SLOW_READER } from "./readers.ts";
 import { readStretch } from "./reads.ts";
 import { AT_ONCE, type SharedTail, SharedTails, type Source, sliceOf } from "./shared-tail.ts";
 import { orgCursor, roomCursor, type TimelineCursor } from "./timeline-cursor.ts";
@@ -100,7 +100,7 @@ export function makeEvents(deps: AuditDeps, readers: Readers): Events {
     };
     const timeline = { org_id, room_uid, after, follow: input.follow ?? true, tail, past, signal };
     const cut = () => {
-      deps.log.info("disconnected a slow reader of events", { org_id, room_uid, key_id: call.caller.key_id });
+      deps.log.info(SLOW_READER.events, { org_id, room_uid, key_id: call.caller.key_id });
       cancel();
     };
     return { events: follow(deps, timeline, cancel), cancel, slow: { ms: deps.slowReaderMs, cut } };

@@ -19,7 +19,7 @@ import type { AuditDeps } from "../deps.ts";
 import { findRoom } from "../find.ts";
 import type { PageInput } from "./pages.ts";
 import { momentRules, type Query, scanOf } from "./query.ts";
-import type { Readers } from "./readers.ts";
+import { type Readers, SLOW_READER } from "./readers.ts";
 import { readLines, readPage } from "./reads.ts";
 import type { Scan } from "./scan.ts";
 
@@ -85,7 +85,7 @@ function exported(deps: AuditDeps, readers: Readers, call: KeyCall, query: Query
   readers.add(call.caller, signal, cancel);
   const { org_id } = call.caller;
   const cut = () => {
-    deps.log.info("disconnected a slow reader of an audit export", { org_id, key_id: call.caller.key_id });
+    deps.log.info(SLOW_READER.export, { org_id, key_id: call.caller.key_id });
     cancel();
   };
   const read = () =>

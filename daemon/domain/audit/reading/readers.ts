@@ -7,6 +7,12 @@ const MAX_READERS = 1000;
 /** Limit per organization, so that none takes all slots while others need them. */
 const MAX_OF_ORG = 250;
 
+/** Log messages. */
+export const SLOW_READER = {
+  events: "disconnected a slow reader of events",
+  export: "disconnected a slow reader of an audit export",
+};
+
 interface Reader {
   /** Ends the stream: its client reconnects, and is refused as long as no slot is free. */
   cut(): void;

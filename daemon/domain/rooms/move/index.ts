@@ -21,7 +21,7 @@ import { toTarget } from "../target.ts";
 import type { MoveDeps } from "./deps.ts";
 import { makeEvacuate } from "./evacuate.ts";
 import { ReceivedRooms } from "./receive.ts";
-import { putDepartingAside, sendRoom, settleMove } from "./send.ts";
+import { putDepartingAside, SETTLE_FAILED, sendRoom, settleMove } from "./send.ts";
 import { UntrustedRooms } from "./untrusted.ts";
 
 const AGAIN_MS = 2_000;
@@ -63,10 +63,7 @@ export function makeMoves({ deps, locks, findRow, schedule }: MoveParts): Moves 
       // A new move would make its copy where the settled one's is erased.
       await locks.take(roomUid, "moved", () => settleMove(deps, roomUid));
     } catch (error) {
-      deps.log.warn("failed to settle the move of a room; will retry", {
-        room_uid: roomUid,
-        error: describeError(error),
-      });
+      deps.log.warn(SETTLE_FAILED, { room_uid: roomUid, error: describeError(error) });
       later(roomUid);
     }
   };

@@ -38,6 +38,8 @@ import { aboutOf, recordMove, takeRows } from "./rows.ts";
 
 /** By how much guests may exceed the drive's limits before they are stopped. */
 const BEYOND = { bytes: 64 * 1024 ** 2, entries: 10_000 };
+/** Log message. */
+export const SETTLE_FAILED = "failed to settle the move of a room; will retry";
 
 export interface Departed {
   drive_bytes: number;
@@ -136,7 +138,7 @@ export async function sendRoom(
     });
   } catch (error) {
     await settleMove(deps, room_uid, { isClaimed: claimed, to }).catch((cause: unknown) =>
-      deps.log.warn("failed to settle the move of a room; will retry", { room_uid, error: describeError(cause) }),
+      deps.log.warn(SETTLE_FAILED, { room_uid, error: describeError(cause) }),
     );
     throw error;
   }

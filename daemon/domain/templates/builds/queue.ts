@@ -278,7 +278,10 @@ const failure = (detail: string, hint: string | null): BuildFailure => ({
   ...{ code: "build_failed", detail, hint, details: {} },
 });
 const ENDED = failure("The build was ended before the template was ready.", null);
-const RESTARTED = failure("The service was restarted while the template was being built.", "Start the build again.");
+export const RESTARTED = failure(
+  "The service was restarted while the template was being built.",
+  "Start the build again.",
+);
 const BROKEN = failure(
   "The process of the build has ended.",
   "Start the build again; the host's operator finds the reason in the log.",

@@ -19,7 +19,7 @@ const SHARE_OF_NETWORK = 0.1;
 const HOURS = 24;
 
 /** The response is the same for a new and for an existing user. */
-const LETTER = "If the address is eligible, an e-mail with a link is on its way. The link works once.";
+export const LETTER = "If the address is eligible, an e-mail with a link is on its way. The link works once.";
 const FILED = "Your request was sent. The operator of this service will review it and contact you.";
 
 export function signUpHandlers(deps: SignUpHandlerDeps): Handlers {
