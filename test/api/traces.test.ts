@@ -306,7 +306,7 @@ describe("with a collector", () => {
       const count = await dropped();
       collector.answers.push(answer);
       await sent(daemon, outer().headers);
-      await until("it is counted", async () => (await dropped()) > count);
+      await until("the dropped span is counted", async () => (await dropped()) > count);
     }
     expect(other.requests).toEqual([]);
     await other.stop();
@@ -319,7 +319,7 @@ describe("with a collector", () => {
     const some = await dropped();
     collector.answers.push({ status: 200, body: '{"partialSuccess":{"rejectedSpans":"1","errorMessage":"too old"}}' });
     await sent(daemon, outer().headers);
-    await until("it is counted", async () => (await dropped()) === some + 1);
+    await until("the dropped span is counted", async () => (await dropped()) === some + 1);
     const { trace_id, headers } = outer();
     await sent(daemon, headers);
     await collector.trace(trace_id, named("agent_send"));

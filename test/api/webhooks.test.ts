@@ -75,7 +75,7 @@ const remove = ({ webhook_id }: Hook) => daemon.ok("DELETE", `${HOOKS}/${webhook
 const deliveries = async ({ webhook_id }: Hook): Promise<Json[]> =>
   (await daemon.ok("GET", `${HOOKS}/${webhook_id}/deliveries`)).items;
 /** The delivery of the first event that failed. */
-const told = (own: Hook) => until("it is told", async () => (await deliveries(own))[0]);
+const told = (own: Hook) => until("a delivery is listed", async () => (await deliveries(own))[0]);
 const arrived = (path: string, count: number, type = "") =>
   until(`${count} events at ${path}`, () => {
     const all = receiver.at(path, type);
@@ -155,7 +155,7 @@ describe("a receiver", () => {
     await arrived(other.path, 3);
     await receiver.stop();
     for (let n = 0; n < 3; n++) await daemon.room(`down-${n}`);
-    const waiting = await until("three wait", async () => {
+    const waiting = await until("three deliveries wait", async () => {
       const all = await deliveries(first);
       return all.length === 3 && all;
     });
@@ -165,7 +165,7 @@ describe("a receiver", () => {
     await receiver.listen();
     const all = await arrived(first.path, 6);
     expect(roomsOf(all).sort()).toEqual(["before-0", "before-1", "before-2", "down-0", "down-1", "down-2"]);
-    await until("they are told of as delivered", async () =>
+    await until("the deliveries are listed as delivered", async () =>
       (await deliveries(first)).every(({ state, attempts }) => state === "delivered" && attempts > 1),
     );
     expect(await get(first)).toMatchObject({ waiting_count: 0, failing_since: null, sent_count: 6 });
@@ -184,7 +184,7 @@ describe("a receiver", () => {
       return 500;
     });
     for (let n = 0; n < 9; n++) await daemon.room(`third-${n}`);
-    await until("three were refused", () => refused.size === 3);
+    await until("three deliveries were refused", () => refused.size === 3);
     const one = await told(own);
     expect(one).toMatchObject({ state: "waiting", status: 500, error: expect.stringContaining("500"), attempts: 1 });
     expect(Date.parse(one.next_at) - Date.parse(one.last_attempt_at)).toBeGreaterThanOrEqual(5000);
@@ -293,7 +293,10 @@ describe("a receiver", () => {
     for (let n = 0; n < 3; n++) await daemon.room(`endless-${n}`);
     await arrived(other.path, 3);
     await arrived(endless.path, 3);
-    await until("it is let go", async () => (await get(endless)).sent_count === 3 && writing.size === 0);
+    await until(
+      "the receiver is disconnected",
+      async () => (await get(endless)).sent_count === 3 && writing.size === 0,
+    );
     expect(await muted).toMatchObject({
       ...{ delivered: false, status: null, error: expect.stringMatching(/receiver\.test.* 15 /) },
     });
@@ -337,7 +340,7 @@ describe("a receiver", () => {
     });
     receiver.answer(() => 204);
     await daemon.ok("PATCH", `${HOOKS}/${own.webhook_id}`, { enabled: true });
-    await until("both arrive", () => new Set(roomsOf(receiver.at(own.path))).size === 2);
+    await until("both events have arrived", () => new Set(roomsOf(receiver.at(own.path))).size === 2);
     for (const each of [own, watcher]) await remove(each);
   });
 });
@@ -366,8 +369,8 @@ describe("across the daemon's end", () => {
     }
     receiver.answer(() => 204);
     const taken = () => new Set(roomsOf(receiver.at(own.path)));
-    await until("all arrive", () => taken().size === rooms.length, 30_000);
-    await until("none waits", async () => (await get(own)).waiting_count === 0, 30_000);
+    await until("all events have arrived", () => taken().size === rooms.length, 30_000);
+    await until("no delivery waits", async () => (await get(own)).waiting_count === 0, 30_000);
     expect([...taken()].sort()).toEqual(rooms.sort());
     for (const each of receiver.at(own.path)) verify(each, own.secret);
     await remove(own);
@@ -381,7 +384,7 @@ describe("across the daemon's end", () => {
     await daemon.room("again");
     const waits: number[] = [];
     for (let tries = 1; tries <= 9; tries++) {
-      const one = await until(`try ${tries}`, async () => {
+      const one = await until(`attempt ${tries} is made`, async () => {
         const [first] = await deliveries(own);
         return first?.attempts === tries && first;
       });
@@ -390,10 +393,10 @@ describe("across the daemon's end", () => {
     }
     expect(waits).toEqual([5, 60, 300, 1800, 7200, 21_600, 43_200, 43_200, 43_200]);
     expect(await get(own)).toMatchObject({ enabled: true, failed_count: 0 });
-    await until("it is tried", async () => (await deliveries(own))[0]?.attempts === 10);
+    await until("the last attempt is made", async () => (await deliveries(own))[0]?.attempts === 10);
     const dueLast = "UPDATE webhook_deliveries SET attempts = 16, next_at = '2000-01-01T00:00:00.000Z'";
     await whileDown((rows) => rows.run(dueLast));
-    await until("it is given up", async () => (await get(own)).failed_count === 1);
+    await until("the delivery has failed", async () => (await get(own)).failed_count === 1);
     expect((await deliveries(own))[0]).toMatchObject({ state: "failed", attempts: 17, next_at: null });
     // Until a redelivery is requested.
     receiver.answer(() => 204);
@@ -408,11 +411,11 @@ describe("across the daemon's end", () => {
     const own = await hook(["room.created"]);
     receiver.answer(({ path }) => (path === own.path ? 500 : 204));
     await daemon.room("five-days");
-    await until("it fails", async () => (await get(own)).failing_since);
+    await until("the webhook is failing", async () => (await get(own)).failing_since);
     const ago = new Date(Date.now() - 5 * 86_400_000).toISOString();
     await whileDown((rows) => rows.run("UPDATE webhook_progress SET failing_since = ?", [ago]));
     await daemon.room("five-days-and-one");
-    await until("it is disabled", async () => !(await get(own)).enabled);
+    await until("the webhook is disabled", async () => !(await get(own)).enabled);
     expect(await get(own)).toMatchObject({ disabled_reason: "failing", failing_since: ago });
     const { items } = await daemon.ok("GET", "/v1/orgs/self/audit?event=webhook.disabled&limit=1");
     expect(items[0]).toMatchObject({
@@ -427,7 +430,7 @@ describe("across the daemon's end", () => {
     const before = receiver.at(own.path).length;
     await daemon.ok("PATCH", `${HOOKS}/${own.webhook_id}`, { enabled: true });
     await arrived(own.path, before + 2);
-    await until("none waits", async () => (await get(own)).waiting_count === 0);
+    await until("no delivery waits", async () => (await get(own)).waiting_count === 0);
     await remove(own);
   });
 
@@ -435,7 +438,7 @@ describe("across the daemon's end", () => {
     const own = await hook(["room.created"]);
     receiver.answer(({ path }) => (path === own.path ? 500 : 204));
     await daemon.room("lost");
-    await until("it waits", async () => (await deliveries(own)).length === 1);
+    await until("the delivery waits", async () => (await deliveries(own)).length === 1);
     await whileDown((rows) => {
       const { seq } = rows.query("SELECT max(seq) AS seq FROM audit WHERE org_key = ?").get(daemon.orgId) as Json;
       const { hash } = rows
@@ -448,8 +451,8 @@ describe("across the daemon's end", () => {
     });
     receiver.answer(() => 204);
     await daemon.room("found");
-    await until("the next one arrives", () => roomsOf(receiver.at(own.path)).includes("found"));
-    await until("it is told", async () => (await deliveries(own))[0]?.state === "lost");
+    await until("the next event arrives", () => roomsOf(receiver.at(own.path)).includes("found"));
+    await until("the delivery is listed as lost", async () => (await deliveries(own))[0]?.state === "lost");
     expect((await get(own)).missed_count).toBeGreaterThanOrEqual(3);
     await remove(own);
   });
@@ -549,7 +552,7 @@ describe("its owner", () => {
     await arrived(path, 1);
     await daemon.ok("DELETE", `/v1/orgs/self/keys/${second.key_id}`);
     await daemon.room("made-by-nobody");
-    const ended = await until("it is disabled", async () => {
+    const ended = await until("the webhook is disabled", async () => {
       const found = await get(own);
       return found.enabled ? false : found;
     });
@@ -571,7 +574,7 @@ describe("its owner", () => {
     await arrived(path, 1);
     expect((await daemon.cli(["org", "delete", org_id, "--name", "ending"])).status).toBe(0);
     const rows = new Database(join(daemon.dataDir, "roomd.db"), { readonly: true });
-    await until("its rows are gone", () => {
+    await until("the rows of the organization are deleted", () => {
       const { n } = rows.query("SELECT count(*) AS n FROM webhooks WHERE org_id = ?").get(org_id) as { n: number };
       return n === 0;
     });

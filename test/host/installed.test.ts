@@ -106,12 +106,18 @@ describe("installed from its package", () => {
   });
 
   longTest("keeps counting in its sandbox during a restart and a kill of the service", async () => {
-    await until("it counts", async () => (await host.run(`${EXEC} test -s /mnt/drive/count`)).status === 0, SLOW_MS);
+    await until(
+      "the sandbox counts",
+      async () => (await host.run(`${EXEC} test -s /mnt/drive/count`)).status === 0,
+      SLOW_MS,
+    );
     for (const end of ["systemctl restart roomd", "systemctl kill -s KILL roomd"]) {
       const before = await counted();
       await host.ok(end);
-      await until("it answers again", async () => (await host.run("roomd health")).status === 0, SLOW_MS);
-      expect(await until("it counts on", async () => (await counted().catch(() => 0)) > before, SLOW_MS)).toBe(true);
+      await until("the service answers again", async () => (await host.run("roomd health")).status === 0, SLOW_MS);
+      expect(await until("the sandbox counts on", async () => (await counted().catch(() => 0)) > before, SLOW_MS)).toBe(
+        true,
+      );
       await tellGroups(end);
     }
   });
@@ -128,7 +134,9 @@ describe("installed from its package", () => {
     expect(await host.ok("systemctl is-active roomd; systemctl show -p ExecStart --value roomd")).toMatch(
       /^active\n.*\/previous\/roomd/,
     );
-    expect(await until("it counts on", async () => (await counted().catch(() => 0)) > before, SLOW_MS)).toBe(true);
+    expect(await until("the sandbox counts on", async () => (await counted().catch(() => 0)) > before, SLOW_MS)).toBe(
+      true,
+    );
   });
 
   longTest("is upgraded by apt while its sandbox runs", async () => {
@@ -138,7 +146,9 @@ describe("installed from its package", () => {
     expect(await host.ok("systemctl show -p ExecMainStartTimestampMonotonic --value roomd")).not.toBe(started);
     expect(await host.ok("systemctl show -p ExecStart --value roomd")).not.toContain("previous");
     expect((await host.run("ls -d /usr/lib/roomd/previous /etc/systemd/system/roomd.service.d/*")).status).not.toBe(0);
-    expect(await until("it counts on", async () => (await counted().catch(() => 0)) > before, SLOW_MS)).toBe(true);
+    expect(await until("the sandbox counts on", async () => (await counted().catch(() => 0)) > before, SLOW_MS)).toBe(
+      true,
+    );
   });
 
   longTest("starts automatically after a reboot, with its sandbox, and its next create works", async () => {
@@ -147,11 +157,13 @@ describe("installed from its package", () => {
     await until("the service answers", async () => (await host.run("roomd health")).status === 0, SLOW_MS);
     const back = JSON.parse(await host.ok(`${WITH_KEY} roomd sandbox get demo agent-1 --json`));
     expect(back).toMatchObject({ state: "running", status: { reason: "resumed" } });
-    expect(await until("it counts on", async () => (await counted().catch(() => 0)) > before, SLOW_MS)).toBe(true);
+    expect(await until("the sandbox counts on", async () => (await counted().catch(() => 0)) > before, SLOW_MS)).toBe(
+      true,
+    );
     await host.ok(`${WITH_KEY} roomd sandbox destroy demo agent-1 && roomd sandbox create demo agent-1 --memory 256`);
     // Emulated, it may take longer than the call waits.
     const state = async () => JSON.parse(await host.ok(`${WITH_KEY} roomd sandbox get demo agent-1 --json`)).state;
-    await until("it runs", async () => (await state()) === "running", SLOW_MS);
+    await until("the sandbox is running", async () => (await state()) === "running", SLOW_MS);
     expect(await counted()).toBeGreaterThan(0);
   });
 

@@ -175,7 +175,7 @@ async function buildTemplate(host: VirtualHost, { unpack, roomd }: Builder): Pro
   if (built.status !== 0) throw new Error(`no template was built on the virtual host:\n${built.text.slice(-4000)}`);
   await host.ok("cd /mnt/data && ls -A | grep -vx templates | xargs rm -rf && cd / && rm -rf /run/build /root/package");
   // Processes started by the build may still be ending.
-  await until("nothing holds the disk", async () => (await host.run("umount /mnt/data")).status === 0, BUILD_MS);
+  await until("the disk is unmounted", async () => (await host.run("umount /mnt/data")).status === 0, BUILD_MS);
   await host.ok("rmdir /mnt/data");
 }
 

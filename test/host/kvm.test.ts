@@ -81,7 +81,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
 
   test("sandboxes are created from the pool and on demand, and memory is plugged", async () => {
     await until(
-      "a machine waits",
+      "a warm machine is ready",
       async () => {
         // One command that waits, not one per poll: the emulated host has one processor.
         const { status } = await host.run(
@@ -113,7 +113,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     expect(used).toBeGreaterThan(fresh + 250);
     await sh("a2", "rm /dev/shm/used");
     const left = await until(
-      "most of it is back",
+      "most of the memory is released",
       async () => {
         const now = await resident();
         return now < used - 250 ? now : null;
@@ -240,7 +240,9 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     await roomd("exec demo a2 --background --timeout 1h --cwd /etc -- python3 -m http.server 8000");
     const port = JSON.parse(await roomd("port expose demo a2 8000 --json"));
     const get = `curl -sSf -m 20 -H 'X-Port-Token: ${port.token}' ${port.url}hostname`;
-    expect(await until("it answers", async () => (await host.run(get)).text.trim() === "a2", SLOW_MS)).toBe(true);
+    expect(await until("the sandbox answers", async () => (await host.run(get)).text.trim() === "a2", SLOW_MS)).toBe(
+      true,
+    );
 
     await host.ok("ssh-keygen -q -t ed25519 -N '' -f /root/me && . /var/lib/roomd/setup.env; true");
     await roomd("org ssh-key add /root/me.pub");
@@ -290,7 +292,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     // Each running one takes as much of the one emulated processor as the next one needs to start: so it is put on standby, with all its
     // processes.
     await until(
-      "all have come up",
+      "all sandboxes are running",
       async () => {
         const all: Json[] = (await list()).filter(({ agent_id }: Json) => agent_id.startsWith("m"));
         const failed = all.find(({ state }) => state === "failed");
@@ -312,7 +314,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
       expect(await sh(agent, "hostname; cat /mnt/drive/kept")).toBe(`${agent}\nafter`);
     }
     await host.ok("systemctl kill -s KILL roomd");
-    await until("it answers again", ready, SLOW_MS);
+    await until("the service answers again", ready, SLOW_MS);
     await counts("a1");
     const states = (await list()).map(({ state }: Json) => state).sort();
     expect(states).toEqual([...Array(MANY - 2).fill("paused"), ...Array(3).fill("running")]);
@@ -326,7 +328,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
       await host.ok(
         `printf 'pool.size = 0\\nacceleration = "${acceleration}"\\n' >/etc/roomd/config.toml; systemctl restart roomd`,
       );
-      await until("it answers again", ready, SLOW_MS);
+      await until("the service answers again", ready, SLOW_MS);
       expect(JSON.parse(await host.ok("roomd health --json")).acceleration).toBe(acceleration);
       await counts("a1");
     }
@@ -337,7 +339,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
   test("a destroyed room leaves nothing", async () => {
     // Idle pool machines belong to no room.
     await host.ok("printf 'pool.size = 0\\n' >/etc/roomd/config.toml; systemctl restart roomd");
-    await until("it answers again", ready, SLOW_MS);
+    await until("the service answers again", ready, SLOW_MS);
     await roomd("room destroy demo --delete-drive");
     expect((await host.run("ls -d /sys/fs/cgroup/roomd.slice/*.scope; pgrep 'qemu|virtiofsd'")).text).not.toMatch(
       /^\d+$/m,
@@ -358,14 +360,14 @@ describe.skipIf(LEFT_OUT !== null)("on another host", () => {
       await roomd("room create demo");
       for (const vcpus of [2, 4]) {
         console.log(await roomd(`sandbox create demo v${vcpus} --vcpus ${vcpus} --memory 512`));
-        await until("it runs", async () => isUp(`v${vcpus}`), COLD_MS);
+        await until("the sandbox is running", async () => isUp(`v${vcpus}`), COLD_MS);
         expect(await sh(`v${vcpus}`, "nproc")).toBe(String(vcpus));
       }
       // In the meantime the template is saved with two processors; the next sandbox starts from that.
       const saved = "journalctl -u roomd -o cat | grep took_ms= | grep -q vcpu_count=2";
-      await until("it is saved", async () => (await host.run(saved)).status === 0, COLD_MS);
+      await until("the template is saved", async () => (await host.run(saved)).status === 0, COLD_MS);
       await roomd("sandbox create demo again --vcpus 2 --memory 512");
-      await until("it runs", async () => isUp("again"), COLD_MS);
+      await until("the sandbox is running", async () => isUp("again"), COLD_MS);
       expect(await sh("again", "nproc")).toBe("2");
       expect(await roomd("sandbox get demo again --json")).toMatch(/"start_mode": ?"snapshot"/);
     } catch (error) {
@@ -383,7 +385,7 @@ describe.skipIf(LEFT_OUT !== null)("on another host", () => {
       await host.ok("printf 'pool.size = 0\nacceleration = \"kvm\"\n' >/etc/roomd/config.toml; roomd setup --no-demo");
       await roomd("room create demo && true");
       await roomd("sandbox create demo cold --memory 512");
-      await until("it runs", () => isUp("cold"), COLD_MS);
+      await until("the sandbox is running", () => isUp("cold"), COLD_MS);
       const said = await host.run("journalctl -u roomd -o cat; roomd doctor");
       expect(said.text).toContain("Another Processor");
     } catch (error) {

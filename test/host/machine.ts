@@ -136,7 +136,7 @@ export class VirtualHost {
     const before = await this.ok("cat /proc/sys/kernel/random/boot_id");
     await this.run(how, 60_000);
     await until(
-      "it has booted again",
+      "the host has rebooted",
       async () => {
         const { status, text } = await this.run("cat /proc/sys/kernel/random/boot_id", 20_000);
         return status === 0 && text.trim() !== before;

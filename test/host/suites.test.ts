@@ -52,14 +52,14 @@ describe.each(SUITES)("on %s", (suite) => {
       console.log(`${suite}:\n${(await run("roomd doctor")).text}`);
       await ok("roomd init --json >/root/init.json && systemctl enable --now roomd");
       const answers = async () => (await run("roomd health")).text.includes("topology");
-      await until("it answers", answers, SLOW_MS);
+      await until("the service answers", answers, SLOW_MS);
       const started = await ok("systemctl show -p ExecMainStartTimestampMonotonic --value roomd");
 
       await ok(
         "dpkg-deb -R /payload/roomd.deb /root/next && sed -i 's/^Version: .*/Version: 98/' /root/next/DEBIAN/control && dpkg-deb -Zzstd -z1 -b /root/next /root/next.deb && rm -r /root/next",
       );
       await ok(`${INSTALL} /root/next.deb`, 600_000);
-      await until("it answers", answers, SLOW_MS);
+      await until("the service answers", answers, SLOW_MS);
       expect(await ok("systemctl show -p ExecMainStartTimestampMonotonic --value roomd")).not.toBe(started);
       expect((await run("ls -d /usr/lib/roomd/previous")).status).not.toBe(0);
 

@@ -85,7 +85,7 @@ describe.skipIf(LEFT_OUT !== null)("an upgrade from a version before the package
       'roomd init --json >/root/init.json && python3 -c \'import json; print("ROOMD_API_KEY=" + json.load(open("/root/init.json"))["api_key"])\' >/root/keys',
     );
     await host.ok("systemctl daemon-reload && modprobe -a kvm_amd vhost_vsock && systemctl enable --now roomd");
-    await until("it answers", async () => (await host.run("roomd health")).status === 0, SLOW_MS);
+    await until("the service answers", async () => (await host.run("roomd health")).status === 0, SLOW_MS);
     await host.ok(`${KEY} roomd room create demo`);
     for (let i = 1; i <= COUNTING; i++) {
       await host.ok(`${KEY} c=c${i}\n${CREATE}`, TRIES * SLOW_MS);
@@ -122,7 +122,7 @@ describe.skipIf(LEFT_OUT !== null)("an upgrade from a version before the package
       `cat >/root/client.py <<'END'\n${CLIENT}\nEND\nsystemd-run -q --unit client -p StandardOutput=file:/root/said python3 /root/client.py`,
     );
     console.log(await host.ok(`${INSTALL} /payload/roomd.deb`, 600_000));
-    await until("it answers", async () => (await host.run("roomd health")).status === 0, SLOW_MS);
+    await until("the service answers", async () => (await host.run("roomd health")).status === 0, SLOW_MS);
     const goOn = async (from: number, to: number) => {
       const done = async () => (await counts()).slice(from, to).every((count, at) => count > (before[from + at] ?? 0));
       await until(`counters ${from + 1} to ${to} go on`, done, SLOW_MS);

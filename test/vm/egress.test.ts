@@ -161,7 +161,9 @@ withGuests("egress", { env, prepare }, (guests) => {
     expect(told.address.got).toBe("!ping");
     expect(told.halfClosed).toMatchObject({ got: "bye\n|", error: null });
     expect(told.kept.got).toMatch(/here\n\|HTTP\/1\.1 200 [\s\S]*here\n$/);
-    await until("the server heard what came after its end", () => outside.seen.some((seen) => seen.kind === "late"));
+    await until("the server has received data after its end of stream", () =>
+      outside.seen.some((seen) => seen.kind === "late"),
+    );
     expect(outside.seen).toContainEqual({ kind: "late", bytes: 100_000 });
 
     const silent = [
@@ -241,7 +243,7 @@ withGuests("egress", { env, prepare }, (guests) => {
     ];
     const before = outside.seen.length;
     const running = client("a", steps);
-    await until("it is connected", () => outside.seen.slice(before).some(({ kind }) => kind === "tcp"));
+    await until("the server is connected", () => outside.seen.slice(before).some(({ kind }) => kind === "tcp"));
     const { revision } = await daemon.ok("GET", "/v1/rooms/e/sandboxes/a/egress");
     const changed = await put("a", ["other.example"]);
     expect(changed).toMatchObject({ mode: "allowlist", allowlist: ["other.example"], revision: revision + 1 });
@@ -265,7 +267,7 @@ withGuests("egress", { env, prepare }, (guests) => {
       const { groups } = await daemon.ok("GET", "/v1/orgs/self/usage?group_by=agent");
       return groups.find(({ id }: Json) => id === "a").totals.egress_bytes;
     };
-    await until("it is metered", async () => (await metered()) > 100_000);
+    await until("the traffic is metered", async () => (await metered()) > 100_000);
   });
 
   test("without a list only public addresses are reachable; with an empty one nothing, including DNS", async () => {
@@ -387,7 +389,7 @@ withGuests("egress", { env, prepare }, (guests) => {
     const alone = await client("b", few);
     const before = outside.seen.length;
     const running = client("a", many, "together", 550_000);
-    await until("they come", () => outside.seen.slice(before).some(({ kind }) => kind === "tcp"), 60_000);
+    await until("the connections arrive", () => outside.seen.slice(before).some(({ kind }) => kind === "tcp"), 60_000);
     const beside = await client("b", few);
     const told = await running;
     console.log(`a connection of the other guest: ${median(alone)} ms alone, ${median(beside)} ms beside 256`);
@@ -400,7 +402,7 @@ withGuests("egress", { env, prepare }, (guests) => {
     const command = `curl -sS http://allowed.example/bytes?n=${bytes} | sha256sum`;
     const done = await guests.daemon.exec("e", "a", { command, timeout_ms: 550_000 });
     const sha256 = String(done.stdout).split(" ")[0];
-    await until("the server has sent it", () => outside.seen.some(({ kind }) => kind === "sent"));
+    await until("the server has sent its response", () => outside.seen.some(({ kind }) => kind === "sent"));
     expect(outside.seen).toContainEqual({ kind: "sent", bytes, sha256 });
   });
 

@@ -135,7 +135,7 @@ withGuests("commands", {}, (guests) => {
       expect(late).toMatchObject({ timed_out: true, exit_code: null, signal: null });
       // By TERM, not by KILL five seconds later.
       expect(late.duration_ms).toBeLessThan(5_500);
-      await until("the group is gone", async () => (await alive("sleep 7771")) === 0, 5_000);
+      await until("the process group has exited", async () => (await alive("sleep 7771")) === 0, 5_000);
       const told = await exec({ command: "echo kept; echo told >&2; sleep 7772", timeout_ms: 1_500 });
       expect(told).toMatchObject({ timed_out: true, stdout: "kept\n", stderr: "told\n" });
     });
@@ -150,7 +150,7 @@ withGuests("commands", {}, (guests) => {
       expect(stubborn.duration_ms).toBeLessThan(11_000);
       expect(obedient).toMatchObject({ timed_out: true });
       expect(obedient.duration_ms).toBeLessThan(6_000);
-      await until("the one that was left behind is gone", async () => (await alive("sleep 7773")) === 0, 10_000);
+      await until("the background process has exited", async () => (await alive("sleep 7773")) === 0, 10_000);
     });
 
     test("does not wait for background processes", async () => {
@@ -191,7 +191,7 @@ withGuests("commands", {}, (guests) => {
     // The last one counts them, and opens the gate on request.
     const line = "until [ -e /mnt/drive/go ]; do pgrep -c -x cat >/mnt/drive/waiting; sleep 0.2; done; : >/tmp/gate";
     waiting.push(exec({ command: line, timeout_ms: 120_000 }));
-    await until("63 wait", async () => Number(await onDrive("waiting")) === 63, 60_000);
+    await until("63 commands wait", async () => Number(await onDrive("waiting")) === 63, 60_000);
     const { daemon } = guests;
     const refusedOne = await daemon.api("POST", `${path("it")}/exec`, { argv: ["true"] });
     expect([refusedOne.status, refusedOne.body.code]).toEqual([429, "too_many_executions"]);
@@ -214,11 +214,11 @@ withGuests("commands", {}, (guests) => {
       }),
       signal: leaving.signal,
     });
-    await until("it has begun", async () => (await onDrive("began")) !== null);
+    await until("the command has started", async () => (await onDrive("began")) !== null);
     leaving.abort();
     await expect(call).rejects.toThrow();
     await daemon.ok("POST", "/v1/rooms/exec/drive/write", { path: "left", content: "" });
-    expect(await until("it has ended", async () => (await onDrive("ended")) || null)).toBe("whole\n");
+    expect(await until("the command has ended", async () => (await onDrive("ended")) || null)).toBe("whole\n");
   });
 
   test("output_to saves both streams completely on the drive", async () => {
@@ -251,7 +251,7 @@ withGuests("commands", {}, (guests) => {
     const orphans = "for i in 1 2 3 4 5 6 7 8; do (sleep 0.1 & exec true) & (true & exec sleep 0.2) & done; true";
     await Promise.all([1, 2, 3].map(() => exec({ command: orphans })));
     const zombies = async () => (await exec({ command: "ps -eo stat=,pid=,ppid=,args= | grep ^Z" })).stdout;
-    await until("all are reaped", async () => (await zombies()) === "");
+    await until("all zombies are reaped", async () => (await zombies()) === "");
   });
 
   test("process 1 survives signals that would end other processes", async () => {

@@ -128,7 +128,7 @@ withGuests("executions", {}, (guests) => {
 
     test("without follow has the events so far, and is incomplete", async () => {
       await start({ exec_id: "open", command: "echo now; sleep 60" });
-      await until("it has said so", async () => (await get("open")).last_seq === 1);
+      await until("the output has arrived", async () => (await get("open")).last_seq === 1);
       const now = await stream("open", { follow: false });
       expect(now.events.map(({ type }) => type)).toEqual(["started", "stdout"]);
       await guests.daemon.ok("DELETE", `${PATH}/open`);
@@ -165,7 +165,7 @@ withGuests("executions", {}, (guests) => {
       await lines?.read();
       const written = () => sh("cat /proc/$(pgrep -x head)/io | grep wchar");
       const held = await until(
-        "it is held",
+        "the output is held back",
         async () => {
           const { state, stdout_bytes } = await get("raced");
           if (stdout_bytes === 0) return null;
@@ -248,7 +248,7 @@ withGuests("executions", {}, (guests) => {
   describe.concurrent("the end", () => {
     test("by a signal reaches the process group", async () => {
       await start({ exec_id: "trap", command: "trap 'echo got; exit 5' INT; echo ready; while :; do sleep 0.1; done" });
-      await until("it is ready", async () => (await get("trap")).stdout_bytes > 0);
+      await until("the trap is set", async () => (await get("trap")).stdout_bytes > 0);
       await guests.daemon.ok("POST", `${PATH}/trap/signal`, { signal: "INT" });
       expect(await ended("trap")).toMatchObject({ exit_code: 5, signal: null });
       const late = await guests.daemon.problem("POST", `${PATH}/trap/signal`, { signal: "SIGINT" });
@@ -262,9 +262,9 @@ withGuests("executions", {}, (guests) => {
         `setsid sh -c 'sleep ${seconds} & exec sleep ${seconds}' & (env -i setsid sleep ${seconds} &); sleep ${seconds}`;
       const late = await guests.daemon.exec(ROOM, "it", { command: flee(8881), timeout_ms: 700 });
       expect(late).toMatchObject({ timed_out: true, exit_code: null });
-      await until("all of it is gone", async () => (await alive("sleep 8881")) === 0);
+      await until("all processes have exited", async () => (await alive("sleep 8881")) === 0);
       await start({ exec_id: "fled", command: flee(8882) });
-      await until("all have begun", async () => (await alive("sleep 8882")) === 4);
+      await until("all processes run", async () => (await alive("sleep 8882")) === 4);
       await guests.daemon.ok("DELETE", `${PATH}/fled`);
       expect(await alive("sleep 8882")).toBe(0);
       await start({ exec_id: "left", command: "setsid sleep 8883 & true" });
@@ -286,7 +286,7 @@ withGuests("executions", {}, (guests) => {
 
     test("is by SIGKILL after 5 s for a process that ignores SIGTERM", async () => {
       await start({ exec_id: "stubborn", command: "trap '' TERM; while :; do sleep 0.2; done" });
-      await until("it runs", async () => (await alive("/bin/sh -c trap.*")) > 0);
+      await until("the process runs", async () => (await alive("/bin/sh -c trap.*")) > 0);
       const { duration_ms, signal } = await guests.daemon.ok("DELETE", `${PATH}/stubborn`);
       expect(signal).toBe("SIGKILL");
       expect(duration_ms).toBeGreaterThanOrEqual(5_000);
@@ -295,7 +295,7 @@ withGuests("executions", {}, (guests) => {
 
   test("saves the output completely on the drive, without any reader", async () => {
     await start({ exec_id: "saved", command: "seq 500000; echo problem >&2", output_to: "/runs/saved" });
-    const record = await until("it is saved", async () => {
+    const record = await until("the output is saved", async () => {
       const { output } = await get("saved");
       return output.state !== "saving" && output;
     });
@@ -312,7 +312,7 @@ withGuests("executions", {}, (guests) => {
   test("is audited once, like the start, without a secret of the command", async () => {
     const argv = ["sh", "-c", "exit 9", "--token", "s3cr3t-value", "API_KEY=s3cr3t-value"];
     await start({ exec_id: "audited", argv });
-    const records = await until("both are there", async () => {
+    const records = await until("both events are recorded", async () => {
       const { items } = await guests.daemon.ok("GET", `/v1/rooms/${ROOM}/audit?event=exec.&limit=1000`);
       const own = items.filter(({ details }: Json) => details.exec_id === "audited");
       return own.length >= 2 && own;

@@ -109,7 +109,7 @@ withGuests("a step of create that fails", moody, (guests) => {
     const guest_cid = guests.cid();
     const creating = create(daemon, "doomed", guest_cid);
     const pid = await until(
-      "its devices are there",
+      "QEMU's devices run",
       () => processesOf(daemon, "vsock")[0] && processesOf(daemon, "qemu")[0],
     );
     process.kill(pid, "SIGKILL");
@@ -131,7 +131,7 @@ withGuests("a guest that ends unexpectedly", {}, (guests) => {
   async function failed(agent_id: string, sandbox_id: string, cause: string): Promise<Json> {
     const record = await untilState(guests.daemon, "faults", sandbox_id, "failed");
     expect(record).toMatchObject({ agent_id, exit: { cause } });
-    await until("all of it is gone", () => remainsOf(guests.daemon, sandbox_id).length === 0);
+    await until("nothing of the sandbox remains", () => remainsOf(guests.daemon, sandbox_id).length === 0);
     return record;
   }
 
@@ -212,7 +212,11 @@ withGuests("a guest that ends unexpectedly", {}, (guests) => {
     const { daemon } = guests;
     const { sandbox_id } = await daemon.sandbox("faults", "silent", guests.cid());
     for (const pid of processesOf(daemon, "qemu", sandbox_id)) process.kill(pid, "SIGSTOP");
-    await until("it is failed", async () => (await daemon.ok("GET", path(sandbox_id))).state === "failed", 60_000);
+    await until(
+      "the sandbox is failed",
+      async () => (await daemon.ok("GET", path(sandbox_id))).state === "failed",
+      60_000,
+    );
     await failed("silent", sandbox_id, "guest_panic");
   });
 });

@@ -142,7 +142,7 @@ withGuests("files of a sandbox", {}, (guests) => {
         }
       })();
       reading.catch(() => {});
-      return { events, end: () => until("it is seen", () => enough(events)).finally(() => cut.abort()) };
+      return { events, end: () => until("the change is reported", () => enough(events)).finally(() => cut.abort()) };
     };
     await a("mkdir -p /root/w");
     const sees = (path: string) => (events: { type: string; path: string }[]) =>

@@ -51,7 +51,7 @@ describe.skipIf(!LONG)("long tests", () => {
         expect([begun.status, begun.body.state]).toEqual([201, "recording"]);
         for (const colour of COLOURS) {
           await daemon.exec("d", "clerk", { command: painted(colour) });
-          await until("it is painted", async () => String(await shown()) === String(colour), SLOW_MS);
+          await until("the screen has the colour", async () => String(await shown()) === String(colour), SLOW_MS);
         }
         made = await daemon.ok("POST", `${AT}/screen/recordings/${begun.body.recording_id}/stop`, {});
         expect(made).toMatchObject({ state: "ended", end_reason: "stopped", width: 1280, height: 800 });
@@ -89,7 +89,7 @@ describe.skipIf(!LONG)("long tests", () => {
         console.log(`${said.stdout.trim()}, made in ${Math.round(performance.now() - startedAt)} ms`);
         expect(readFileSync(file).subarray(4, 8).toString()).toBe("ftyp");
         await until(
-          "its machine is gone",
+          "the machine for the film has ended",
           () => existsSync(join(daemon.dataDir, "films")) && readdirSync(join(daemon.dataDir, "films")).length === 0,
         );
         expect((await daemon.cli(["drive", "put", file, "d:/film.mp4"])).status).toBe(0);
@@ -125,7 +125,10 @@ describe.skipIf(!LONG)("long tests", () => {
         const busy = await daemon.api("GET", `${path()}/film`);
         expect([busy.status, busy.body.code]).toEqual([503, "insufficient_capacity"]);
         leave.abort();
-        await until("its machine is gone", () => readdirSync(join(daemon.dataDir, "films")).length === 0);
+        await until(
+          "the machine for the film has ended",
+          () => readdirSync(join(daemon.dataDir, "films")).length === 0,
+        );
         await daemon.ok("DELETE", path());
         expect((await daemon.ok("GET", `${AT}/screen/recordings`)).items).toEqual([]);
         await daemon.ok("DELETE", "/v1/rooms/d?drive=delete");

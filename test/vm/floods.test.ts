@@ -52,7 +52,7 @@ withGuests("commands that flood", {}, (guests) => {
       const now = residentMb(daemon.pid);
       return now - before < MAX_GROWTH_MB.after && now;
     };
-    const after = await until("the daemon has let go of it", probe, LET_GO_MS);
+    const after = await until("the daemon has released the memory", probe, LET_GO_MS);
     const figures = { seconds, megabytes: total / 1e6, execs, samples: samples.length, before, median, peak, after };
     console.log(`${FLOODS} floods: ${JSON.stringify(figures, (_, value) => Math.round(value) || value)}`);
     for (const { bytes, timed_out, stdout_bytes } of told) {

@@ -155,7 +155,7 @@ withGuests("a guest whose disk image cannot grow on the host", { prepare }, (gue
     // vhost-device-vsock 0.3.0 may have been lost when the guest stopped, and the answer with it; never the command.
     if (status !== 200) expect([status, body.code, body.details.started]).toEqual([502, "guest_unreachable", true]);
     // While it catches up it may stall once more, and resumes automatically.
-    await until("all is written", async () => {
+    await until("all files are written", async () => {
       const answer = await daemon.api("POST", `${sandboxes}/writer/exec`, { command: "ls /dev/shm" });
       return answer.status === 200 && answer.body.stdout.includes("written");
     });
@@ -177,7 +177,7 @@ withGuests("a guest whose disk image cannot grow on the host", { prepare }, (gue
     expect(processesOf(daemon, "qemu", sandbox_id)).toEqual([pid]);
     empty(daemon.dataDir);
     await untilReason("other", "ready");
-    await until("the guest has gone on", async () => {
+    await until("the guest continues", async () => {
       const { status, body } = await daemon.api("GET", "/v1/rooms/full/drive/read?path=on");
       return status === 200 && body.content === "on\n";
     });

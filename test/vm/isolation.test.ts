@@ -271,7 +271,9 @@ withGuests("the users of guests' processes", VHOST_USER, (guests) => {
       ]) {
         await daemon.ok("DELETE", `/v1/rooms/${room}/sandboxes/${name}`);
       }
-      await until("nothing of them is left", () => daemon.leftovers().every((line) => line.includes("/rooms/")));
+      await until("nothing of the sandboxes remains", () =>
+        daemon.leftovers().every((line) => line.includes("/rooms/")),
+      );
       for (const room of ["one", "two"]) await daemon.ok("DELETE", `/v1/rooms/${room}?drive=delete`);
       expect(daemon.leftovers()).toEqual([]);
     },

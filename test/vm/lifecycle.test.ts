@@ -51,7 +51,7 @@ withGuests("an idle sandbox", { env: { ROOMD_AUDIT_READS: "false" } }, (guests) 
 
   /** These, and no others. */
   const events = (sandboxId: string, expected: string[]) =>
-    until("its events are recorded", async () => (await unasked(sandboxId)).length >= expected.length).then(async () =>
+    until("the events are recorded", async () => (await unasked(sandboxId)).length >= expected.length).then(async () =>
       expect(await unasked(sandboxId)).toEqual(expected),
     );
 
@@ -83,7 +83,7 @@ withGuests("an idle sandbox", { env: { ROOMD_AUDIT_READS: "false" } }, (guests) 
       expect(await sh("owl", `sleep ${IDLE_SECONDS * 2}; echo kept >/tmp/kept; hostname`)).toBe("owl");
       const slept = await asleep("owl");
       expect(slept.status).toMatchObject({ reason: "idle", message: expect.stringContaining("was idle") });
-      await until("nothing of it runs", () => processesOf(daemon, "qemu", sandbox_id).length === 0);
+      await until("its QEMU has exited", () => processesOf(daemon, "qemu", sandbox_id).length === 0);
       for (const verb of ["", "/metrics", "/logs", "/ports", "/egress"]) await daemon.ok("GET", path("owl", verb));
       await daemon.ok("GET", `/v1/rooms/${ROOM}/sandboxes`);
       await daemon.ok("GET", `/v1/rooms/${ROOM}/agents`);
@@ -120,10 +120,13 @@ withGuests("an idle sandbox", { env: { ROOMD_AUDIT_READS: "false" } }, (guests) 
       const { daemon } = guests;
       const { sandbox_id } = await make("mule", { idle_after_seconds: null });
       for (const pid of processesOf(daemon, "virtiofsd", sandbox_id)) process.kill(pid, "SIGKILL");
-      await until("its drive is back", async () => (await record("mule")).status.reason === "recovered");
+      await until("the drive is restored", async () => (await record("mule")).status.reason === "recovered");
       await daemon.ok("PATCH", path("mule"), { lifecycle: { idle_after_seconds: 1 } });
       const failed = "sandbox.hibernated idle error";
-      await until("it was tried twice", async () => (await unasked(sandbox_id)).filter((event) => event === failed)[1]);
+      await until(
+        "two attempts have failed",
+        async () => (await unasked(sandbox_id)).filter((event) => event === failed)[1],
+      );
       expect(await record("mule")).toMatchObject({
         state: "running",
         status: { reason: "hibernate_failed" },
@@ -166,7 +169,7 @@ withGuests("an idle sandbox", { env: { ROOMD_AUDIT_READS: "false" } }, (guests) 
         const answeredMs = performance.now() - begun;
         // The sender did not wait for the guest.
         expect((await record("dog")).state).not.toBe("running");
-        await until("it hears", async () => (await heard("dog")).length > known);
+        await until("the sandbox has received a message", async () => (await heard("dog")).length > known);
         console.log(
           `a message (${word}) was answered in ${answeredMs.toFixed()} ms, and received in the hibernated guest after ${(performance.now() - begun).toFixed()} ms`,
         );
@@ -179,13 +182,13 @@ withGuests("an idle sandbox", { env: { ROOMD_AUDIT_READS: "false" } }, (guests) 
         await send("dog", word, index === 0 ? { kind: "request" } : {});
         await Bun.sleep(LISTENER_IDLE_SECONDS * 1000 - 300 + index * 200);
       }
-      const all = await until("all are heard", async () => {
+      const all = await until("all messages have arrived", async () => {
         const lines = (await heard("dog")).slice(known);
         return lines.length >= words.length ? lines : null;
       });
       expect(all.map((line) => line.split(" ").at(-1))).toEqual(words);
       await asleep("dog");
-      await until("its sleep is recorded", async () => (await unasked(sandbox_id)).at(-1) === SLEPT);
+      await until("the hibernation is recorded", async () => (await unasked(sandbox_id)).at(-1) === SLEPT);
       const turns = ((await unasked(sandbox_id)).length - 1) / 2;
       expect(turns).toBeGreaterThan(told.length);
       await events(sandbox_id, [...Array(turns).fill([SLEPT, "sandbox.resume message success"]).flat(), SLEPT]);
@@ -250,7 +253,7 @@ withGuests("an idle sandbox", { env: { ROOMD_AUDIT_READS: "false" } }, (guests) 
       await untilState(daemon, ROOM, "elk", "hibernating");
       const [line] = await Promise.all([sh("elk", "hostname"), send("elk", "at once")]);
       expect([(await sleeping).status, line]).toEqual([200, "elk"]);
-      await until("it hears", async () => (await heard("elk")).length === 2);
+      await until("the sandbox has received a message", async () => (await heard("elk")).length === 2);
       await events(sandbox_id, [expect.stringMatching(/^sandbox.resume (api|message) success$/)]);
       await destroy("elk");
     });
@@ -276,10 +279,12 @@ withGuests("an idle sandbox", { env: { ROOMD_AUDIT_READS: "false" } }, (guests) 
     const refused = await daemon.problem("POST", path("whale", "/exec"), { argv: ["true"] });
     expect([refused.status, refused.code]).toEqual([503, "insufficient_capacity"]);
     await send("whale", "there is krill");
-    await until("it was tried", async () => (await unasked(sandbox_id)).includes("sandbox.resume message error"));
+    await until("the attempt has failed", async () =>
+      (await unasked(sandbox_id)).includes("sandbox.resume message error"),
+    );
     expect((await record("whale")).state).toBe("hibernated");
     for (const hog of hogs) await destroy(hog);
-    await until("it hears", async () => (await heard("whale")).length === 2);
+    await until("the sandbox has received a message", async () => (await heard("whale")).length === 2);
     await destroy("whale");
   }, 600_000);
 
@@ -295,11 +300,11 @@ withGuests("an idle sandbox", { env: { ROOMD_AUDIT_READS: "false" } }, (guests) 
     daemon.env[FAULT_VARIABLE] = "sandbox.waking=kill";
     await daemon.serve();
     await send("swan", "fly").catch(() => {});
-    await until("it is dead", () => !daemon.runs);
+    await until("the daemon has exited", () => !daemon.runs);
     delete daemon.env[FAULT_VARIABLE];
     const begun = performance.now();
     await daemon.serve();
-    await until("it hears", async () => (await heard("swan")).length === 2);
+    await until("the sandbox has received a message", async () => (await heard("swan")).length === 2);
     console.log(`received ${Math.round(performance.now() - begun)} ms after the start of the next daemon`);
     expect((await heard("swan")).at(-1)).toMatch(/fly$/);
     // Nothing waits for the other.

@@ -23,7 +23,7 @@ async function kill(daemon: TestDaemon, part: "virtiofsd" | "vsock", sandboxId: 
   const pids = processesOf(daemon, part, sandboxId);
   expect(pids).not.toEqual([]);
   for (const pid of pids) process.kill(pid, "SIGKILL");
-  await until(`${part} is gone`, () => processesOf(daemon, part, sandboxId).every((pid) => !pids.includes(pid)));
+  await until(`${part} has exited`, () => processesOf(daemon, part, sandboxId).every((pid) => !pids.includes(pid)));
 }
 
 /** Data written in the guest is on the drive, and the other way round. */
@@ -48,7 +48,7 @@ async function driveEvents(daemon: TestDaemon, sandboxId: string): Promise<strin
  */
 async function restored(daemon: TestDaemon, agent: string, sandboxId: string, times: number): Promise<void> {
   await until(
-    `the drive is back for the time ${times}`,
+    `the drive is restored for the ${times}th time`,
     async () => (await driveEvents(daemon, sandboxId)).filter((event) => event === RESTORED).length === times,
     BACK_WITHIN_MS,
   );
@@ -70,7 +70,7 @@ withGuests("a virtiofsd that dies", { env: TRANSPORT }, (guests) => {
       command: "setsid sh -c 'cd /mnt/drive; while :; do echo load >> load; done' > /dev/null 2>&1 &",
     });
     await until(
-      "it writes",
+      "the load writes",
       async () => (await daemon.api("GET", `/v1/rooms/${ROOM}/drive/stat?path=load`)).status === 200,
     );
 
@@ -100,7 +100,7 @@ withGuests("a virtiofsd that dies", { env: TRANSPORT }, (guests) => {
       await restored(daemon, "often", sandbox_id, turn);
     }
     await kill(daemon, "virtiofsd", sandbox_id);
-    const record = await until("it is given up", async () => {
+    const record = await until("the drive is abandoned", async () => {
       const now = await recordOf(daemon, "often");
       return now.drive.message === DRIVE_LOST ? now : null;
     });
@@ -156,7 +156,7 @@ withGuests("a virtiofsd that dies", { env: TRANSPORT }, (guests) => {
     const path = `/v1/rooms/${ROOM}/sandboxes/still`;
     await daemon.ok("POST", `${path}/standby`);
     await kill(daemon, "virtiofsd", sandbox_id);
-    const paused = await until("the record says so", async () => {
+    const paused = await until("the drive is degraded", async () => {
       const now = await recordOf(daemon, "still");
       return now.drive.state === "degraded" ? now : null;
     });
@@ -208,13 +208,13 @@ withGuests("a vsock device that dies", { env: TRANSPORT }, (guests) => {
     for (let time = 1; time <= 2; time++) {
       await kill(daemon, "vsock", sandbox_id);
       expect(await daemon.sh(ROOM, "other", "hostname")).toBe("other");
-      await until("it answers again", async () => {
+      await until("the sandbox answers again", async () => {
         const answer = await daemon.api("POST", `/v1/rooms/${ROOM}/sandboxes/cut/exec`, { argv: ["hostname"] });
         return answer.status === 200 && answer.body.stdout === "cut\n";
       });
     }
     expect(await waiting).toMatchObject({ status: 200, body: { exit_code: 0, stdout: "over\n1\n" } });
-    const record = await until("the record says so", async () => {
+    const record = await until("the sandbox has recovered", async () => {
       const now = await recordOf(daemon, "cut");
       return now.status.reason === "recovered" ? now : null;
     });
@@ -232,7 +232,7 @@ withGuests("a vsock device that dies", { env: TRANSPORT }, (guests) => {
     await daemon.restart("SIGKILL");
     expect(await daemon.sh(ROOM, "kept", "hostname")).toBe("kept");
     await kill(daemon, "vsock", sandbox_id);
-    await until("a new one is there", () => processesOf(daemon, "vsock", sandbox_id).length > 0);
+    await until("a new vsock device runs", () => processesOf(daemon, "vsock", sandbox_id).length > 0);
     expect(await daemon.sh(ROOM, "kept", "hostname")).toBe("kept");
     await daemon.end("SIGKILL");
     await kill(daemon, "vsock", sandbox_id);
@@ -254,12 +254,12 @@ for (const part of ["virtiofsd", "vsock"] as const) {
       const { sandbox_id } = await daemon.sandbox(ROOM, "kept", 9100);
       const [dead] = processesOf(daemon, part, sandbox_id);
       await kill(daemon, part, sandbox_id);
-      await until("the daemon has killed itself", () => !daemon.runs);
+      await until("the daemon has exited", () => !daemon.runs);
       const [unrecorded] = processesOf(daemon, part, sandbox_id);
       expect([unrecorded]).not.toEqual([dead]);
       delete daemon.env[FAULT_VARIABLE];
       await daemon.serve();
-      await until("its drive works", () => driveWorks(daemon, "kept", "on"));
+      await until("the drive works", () => driveWorks(daemon, "kept", "on"));
       expect(processesOf(daemon, part, sandbox_id)).not.toContain(unrecorded);
       await expectAtRest(daemon);
     },

@@ -30,7 +30,7 @@ withGuests("a Vite development server", {}, (guests) => {
       const port = await ExposedPort.expose(daemon, "v/sandboxes/a", { port: 5173 });
       await sh("cd /root/app && (setsid node node_modules/vite/bin/vite.js --port 5173 >/tmp/vite.log 2>&1 &)");
       // Vite probes the port before it takes it: a listener alone proves nothing yet.
-      const page = await until("it answers", async () => (await port.fetch("")).text().then(pageIn), 240_000);
+      const page = await until("the port answers", async () => (await port.fetch("")).text().then(pageIn), 240_000);
       expect(page).toContain('src="/@vite/client"');
       const main = await port.fetch("main.js");
       expect(main.headers.get("content-type")).toContain("javascript");

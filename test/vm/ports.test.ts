@@ -80,7 +80,7 @@ withGuests("ports", {}, (guests) => {
       const sent = randomBytes(100_000).toString("hex");
       // A server that answers and closes before it has read everything resets the connection, and its answer may be lost.
       expect(await port.json("sink", { method: "POST", body: sent })).toMatchObject({ bytes: sent.length });
-      const after = await until("the call is over", async () => {
+      const after = await until("the connection is closed", async () => {
         const now = await counted();
         return now.open_connections === 0 && now;
       });
@@ -171,7 +171,7 @@ withGuests("ports", {}, (guests) => {
     const before = (await port.json("moved")).pongs;
     expect(before).toBeGreaterThanOrEqual(5);
     client.socket.close(4321, "enough");
-    await until("the server heard of the close", async () => (await port.json("moved")).closed_with === 4321);
+    await until("the server has received the close code", async () => (await port.json("moved")).closed_with === 4321);
     const other = await port.socket("ws");
     other.socket.send("close 4242");
     expect(await other.closed).toEqual({ code: 4242, reason: "because" });
@@ -230,7 +230,7 @@ withGuests("ports", {}, (guests) => {
     const stoodAt = await untilStill(sent);
     expect(stoodAt).toBeLessThan(MAX_BETWEEN);
     deaf.resume();
-    await until("it goes on", async () => (await sent()) > stoodAt);
+    await until("the transfer continues", async () => (await sent()) > stoodAt);
     deaf.destroy();
     const ended = await untilStill(sent);
     expect(ended).toBeLessThan(2 ** 40);
@@ -249,7 +249,7 @@ withGuests("ports", {}, (guests) => {
     const heldAt = await untilStill(async () => written);
     expect(heldAt).toBeLessThan(MAX_BETWEEN);
     await port.fetch("release");
-    await until("it goes on", () => written > heldAt);
+    await until("the transfer continues", () => written > heldAt);
     client.destroy();
     const grown = rss() - before;
     expect(grown).toBeLessThan(2 * MAX_BETWEEN);
@@ -266,7 +266,7 @@ withGuests("ports", {}, (guests) => {
     expect(((await refused.json()) as { code: string }).code).toBe("insufficient_capacity");
     expect((await port.fetch("")).status).toBe(200);
     for (const answer of open) await answer.body?.cancel();
-    await until("there is room again", async () => (await other.fetch("")).status === 200);
+    await until("a connection is free", async () => (await other.fetch("")).status === 200);
     await unexpose(8001);
   });
 
@@ -332,7 +332,7 @@ withGuests("ports", {}, (guests) => {
     await untilState(daemon, "p", "a", "failed");
     // Whichever is heard of first, the guest's end or that of its connections.
     expect([1001, 1011]).toContain((await last.closed).code);
-    await until("it is gone", async () => (await port.fetch("")).status === 404);
+    await until("the port is closed", async () => (await port.fetch("")).status === 404);
     const { items } = await daemon.ok("GET", "/v1/rooms/p/audit?event=port.closed");
     expect(items).toMatchObject([{ details: { port: 8000, reason: expect.stringContaining("failed") } }]);
   });
@@ -345,7 +345,7 @@ function sha256(bytes: Uint8Array): string {
 /** The value that has not changed for a while. */
 async function untilStill(look: () => Promise<number>): Promise<number> {
   let [seen, since] = [await look(), performance.now()];
-  return await until("it stands still", async () => {
+  return await until("the transfer is stalled", async () => {
     const now = await look();
     if (now !== seen) [seen, since] = [now, performance.now()];
     return performance.now() - since > 500 && seen;
@@ -359,7 +359,7 @@ async function textOf(socket: Socket): Promise<string> {
   });
   const closed = new Promise((resolve) => socket.once("close", resolve));
   socket.resume();
-  await Promise.race([closed, until("an answer", () => /\r\n\r\n[\s\S]/.test(text))]);
+  await Promise.race([closed, until("the response has a body", () => /\r\n\r\n[\s\S]/.test(text))]);
   socket.destroy();
   return text;
 }

@@ -152,7 +152,7 @@ withGuests("refusals and ends", {}, (guests) => {
     const { daemon } = guests;
     await daemon.room("brief");
     const ended = (agent_id: string, cause: string) =>
-      until(`${agent_id} ends`, async () => {
+      until(`sandbox ${agent_id} is destroyed`, async () => {
         const { items } = await daemon.ok("GET", `${path("brief")}?state=destroyed`);
         return items.find((item: Json) => item.agent_id === agent_id && item.exit?.cause === cause);
       });

@@ -42,7 +42,7 @@ describe.skipIf(!LONG)("long tests", () => {
 
     /** At rest, and if its state is running, a command succeeds too: the loss of its process is detected a moment later. */
     async function noticed(name: string): Promise<Json> {
-      return await until(`what has become of ${name} is known`, async () => {
+      return await until(`the state of ${name} is final`, async () => {
         const found = await atRest(name);
         if (found.state !== "running") return found;
         const { status } = await guests.daemon.api("POST", path(name, "/exec"), { command: "true" });
@@ -88,7 +88,11 @@ describe.skipIf(!LONG)("long tests", () => {
         daemon.env[FAULT_VARIABLE] = `${point}=stall`;
         await daemon.serve();
         const call = daemon.api("POST", path(name, `/${verb}`), body);
-        await until("it waits there", () => daemon.log.slice(said).includes(`"fault_point":"${point}"`), PATIENCE_MS);
+        await until(
+          "the daemon is at the fault point",
+          () => daemon.log.slice(said).includes(`"fault_point":"${point}"`),
+          PATIENCE_MS,
+        );
         const killed = processesOf(daemon, part, sandbox_id);
         for (const pid of killed) process.kill(pid, "SIGKILL");
         process.kill(daemon.pid, "SIGUSR2");
@@ -109,7 +113,7 @@ describe.skipIf(!LONG)("long tests", () => {
         const kept = await snapshots();
         const places = join(daemon.dataDir, "rooms", readdirSync(join(daemon.dataDir, "rooms"))[0] ?? "", "snapshots");
         const named = kept.map(({ snapshot_id }) => snapshot_id).sort();
-        await until("what was half done is gone", () => {
+        await until("the unfinished state is removed", () => {
           const there = verb === "hibernate" || verb === "resume" ? named : readdirSync(places).sort();
           return JSON.stringify(there) === JSON.stringify(named);
         });

@@ -43,7 +43,7 @@ withGuests("roomd shell", {}, (guests) => {
     terminal.type("stty size\r");
     await terminal.shows("24 80\r\n");
     terminal.resize(40, 120);
-    await until("the size is the new one", async () => {
+    await until("the terminal has the new size", async () => {
       const from = terminal.mark;
       terminal.type("stty size\r");
       await terminal.shows(/\d+ \d+\r\n/, from);

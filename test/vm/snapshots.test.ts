@@ -41,7 +41,7 @@ withGuests("snapshots", {}, (guests) => {
       name,
       `cat >/root/work.py <<'END'\n${WORK}\nEND\nsetsid python3 /root/work.py ${name} >/root/out 2>&1 </dev/null &`,
     );
-    await until("it works", async () => Number(await sh(name, "cat /root/count 2>/dev/null || echo 0")) > 5);
+    await until("the sandbox counts", async () => Number(await sh(name, "cat /root/count 2>/dev/null || echo 0")) > 5);
   }
 
   /** Its own log has every number once, and its memory was whole each time. */
@@ -53,7 +53,7 @@ withGuests("snapshots", {}, (guests) => {
 
   const goesOn = async (name: string) => {
     const before = await counted(name);
-    await until(`${name} goes on`, async () => (await counted(name)) > before + 5);
+    await until(`${name} counts on`, async () => (await counted(name)) > before + 5);
   };
 
   test("a snapshot has the sandbox's state, and the sandbox and its forks continue", async () => {
@@ -197,10 +197,10 @@ withGuests("snapshots", {}, (guests) => {
       const body = verb === "rollback" ? { snapshot_id: last.snapshot_id } : {};
       const key = { "idempotency-key": crypto.randomUUID() };
       await daemon.api("POST", path("root", `/${verb}`), body, key).catch(() => null);
-      await until("it is dead", () => !daemon.runs);
+      await until("the daemon has exited", () => !daemon.runs);
       delete daemon.env[FAULT_VARIABLE];
       await daemon.serve();
-      const settled = await until("it is settled", async () => {
+      const settled = await until("the sandbox is at rest", async () => {
         const found = await daemon.ok("GET", path("root"));
         return ["running", "hibernated", "failed"].includes(found.state) ? found : null;
       });
@@ -220,7 +220,7 @@ withGuests("snapshots", {}, (guests) => {
       const directory = join(daemon.dataDir, "rooms", room_uid, "snapshots");
       const names = after.items.map(({ snapshot_id }: Json) => snapshot_id).sort();
       await until(
-        "what was half done is gone",
+        "the unfinished snapshot is removed",
         () => JSON.stringify(readdirSync(directory).sort()) === JSON.stringify(names),
       );
     });

@@ -114,7 +114,7 @@ withGuests("the end of ssh sessions", {}, (guests) => {
 
     const short = await access({ expires_in_seconds: 3 });
     const expired = await cut(short.token, async () =>
-      until("it has expired", () => Date.now() >= Date.parse(short.expires_at)),
+      until("the access has expired", () => Date.now() >= Date.parse(short.expires_at)),
     );
     for (const { end, ms } of [withdrawn, revoked, removed, expired]) {
       expect(end.status).toBe(255);
@@ -122,7 +122,7 @@ withGuests("the end of ssh sessions", {}, (guests) => {
     }
     // The programs in it are terminated.
     await until(
-      "nothing is left in the guest",
+      "no process remains in the guest",
       async () => (await client.ssh("it@ends", ["pgrep -x sleep"])).status === 1,
     );
   });
@@ -131,7 +131,7 @@ withGuests("the end of ssh sessions", {}, (guests) => {
     const child = client.startAs("it@ends", null, ["cat"]);
     const over = ended(child);
     child.stdin?.write("before ");
-    await until("it runs", async () => (await client.ssh("it@ends", ["pgrep -x cat"])).status === 0);
+    await until("the process runs", async () => (await client.ssh("it@ends", ["pgrep -x cat"])).status === 0);
     await guests.daemon.ok("PATCH", "/v1/rooms/ends/sandboxes/it", { lifecycle: { wake_on: [] } });
     await guests.daemon.ok("POST", "/v1/rooms/ends/sandboxes/it/standby");
     await untilState(guests.daemon, "ends", "it", "paused");

@@ -82,13 +82,13 @@ withGuests("ssh", {}, (guests) => {
     screen.resize(40, 132);
     // ssh itself reports the new size some time later than typed input.
     const pts = /\/dev\/pts\/\d+/.exec(screen.shown)?.[0];
-    await until("the guest knows", async () => (await sh(`stty -F ${pts} size`)) === "40 132");
+    await until("the guest has the new size", async () => (await sh(`stty -F ${pts} size`)) === "40 132");
     screen.type("stty size\r");
     await screen.until(/40 132\r\n/);
     screen.type("sleep 1000\r");
-    await until("sleep runs", async () => (await ssh(["pgrep -x sleep"])).status === 0);
+    await until("the process runs", async () => (await ssh(["pgrep -x sleep"])).status === 0);
     screen.type("\x03");
-    await until("sleep is gone", async () => (await ssh(["pgrep -x sleep"])).status === 1);
+    await until("the process has exited", async () => (await ssh(["pgrep -x sleep"])).status === 1);
     screen.type("exit 9\r");
     expect(await screen.status).toBe(9);
   });
@@ -109,7 +109,7 @@ withGuests("ssh", {}, (guests) => {
     // It discards input typed before it had ended.
     await terminal.shows(/PID[\s\S]*# $/, from);
     terminal.resize(41, 121);
-    await until("the size is the new one", async () => {
+    await until("the terminal has the new size", async () => {
       from = terminal.mark;
       terminal.type("stty size\r");
       await terminal.shows(/\d+ \d+\r\n/, from);
@@ -122,7 +122,7 @@ withGuests("ssh", {}, (guests) => {
     await terminal.shows("code-130-");
     // As with any login, the end of the shell ends the connection, and not the programs detached from it.
     terminal.type("setsid sleep 5005 & nohup sleep 5005 >/dev/null 2>&1 &\r");
-    await until("both go on", async () => (await sh("pgrep -c -f -x 'sleep 5005' || true")) === "2");
+    await until("both processes run", async () => (await sh("pgrep -c -f -x 'sleep 5005' || true")) === "2");
     terminal.type("exit 5\r");
     expect((await terminal.ended).exit_code).toBe(5);
     expect(await sh("pgrep -c -f -x 'sleep 5005'; pkill -f -x 'sleep 5005'")).toBe("2");
@@ -133,24 +133,24 @@ withGuests("ssh", {}, (guests) => {
     expect(await screen.status).toBe(3);
     expect(screen.shown).toBe("20 50\r\nerr\r\n");
     const lost = new SshScreen(client, USER, { rows: 20, cols: 50 }, ["sleep 987"]);
-    await until("it runs", async () => (await ssh(["pgrep -f 'sleep 98[7]'"])).status === 0);
+    await until("the process runs", async () => (await ssh(["pgrep -f 'sleep 98[7]'"])).status === 0);
     lost.kill();
-    await until("it has ended", async () => (await ssh(["pgrep -f 'sleep 98[7]'"])).status === 1);
+    await until("the process has exited", async () => (await ssh(["pgrep -f 'sleep 98[7]'"])).status === 1);
   });
 
   test("a command without a terminal gets the connection's end", async () => {
     const child = client.start(USER, ["sleep 654"]);
-    await until("it runs", async () => (await ssh(["pgrep -f 'sleep 65[4]'"])).status === 0);
+    await until("the process runs", async () => (await ssh(["pgrep -f 'sleep 65[4]'"])).status === 0);
     child.kill("SIGKILL");
-    await until("it has ended", async () => (await ssh(["pgrep -f 'sleep 65[4]'"])).status === 1);
+    await until("the process has exited", async () => (await ssh(["pgrep -f 'sleep 65[4]'"])).status === 1);
   });
 
   test("a stalled reader blocks its command, and no other", async () => {
     const child = client.start(USER, ["yes"]);
     const written = async () => Number((await sh("cat /proc/$(pgrep -x yes)/io")).match(/wchar: (\d+)/)?.[1]);
-    await until("it runs", async () => (await ssh(["pgrep -x yes"])).status === 0);
+    await until("the process runs", async () => (await ssh(["pgrep -x yes"])).status === 0);
     const held = await until(
-      "it waits",
+      "the writer is stalled",
       async () => {
         const before = await written();
         return before > 0 && (await written()) === before && (await written()) === before ? before : null;
@@ -160,7 +160,7 @@ withGuests("ssh", {}, (guests) => {
     // The retained output of an execution, and the bytes in transit to the reader.
     expect(held).toBeLessThan(16 * MIB + 8 * MIB);
     child.kill("SIGKILL");
-    await until("it has ended", async () => (await ssh(["pgrep -x yes"])).status === 1);
+    await until("the process has exited", async () => (await ssh(["pgrep -x yes"])).status === 1);
   });
 
   test("scp copies trees both ways, by sftp and by its old protocol", async () => {
@@ -256,7 +256,7 @@ withGuests("ssh", {}, (guests) => {
     const get = (at: number, path = "page") =>
       fetch(`http://127.0.0.1:${at}/${path}`, { signal: AbortSignal.timeout(10_000) });
     try {
-      await until("the forward is there", async () => (await get(port).catch(() => null))?.ok);
+      await until("the forwarded port answers", async () => (await get(port).catch(() => null))?.ok);
       expect(await (await get(port)).text()).toBe("from the guest\n");
       const pages = await Promise.all(Array.from({ length: 10 }, async () => (await get(port)).text()));
       expect(new Set(pages)).toEqual(new Set(["from the guest\n"]));

@@ -70,7 +70,10 @@ withGuests("the end of a room", { env: { ROOMD_DRIVE_RETENTION: `${RETENTION_SEC
       const creates = Array.from({ length: 4 }, (_, index) =>
         daemon.api("POST", from("moment"), { agent_id: `a${index}`, guest_cid: guests.cid(), memory_mib: 256 }),
       );
-      await until("one is on its way", async () => (await daemon.ok("GET", "/v1/rooms/moment")).sandbox_count > round);
+      await until(
+        "a sandbox is being created",
+        async () => (await daemon.ok("GET", "/v1/rooms/moment")).sandbox_count > round,
+      );
       const end = await daemon.ok("DELETE", "/v1/rooms/moment?drive=delete");
       expect(end.state).toBe("destroyed");
       const answers = await Promise.all(creates);

@@ -40,7 +40,7 @@ withGuests("watching terminals", {}, (guests) => {
     await watcher.shows("seen by all\r\n");
     expect(watcher.told[0]).toMatchObject({ type: "watching", offset: 0, rows: 30, cols: 100, gap: 0 });
     client.say({ type: "resize", rows: 50, cols: 132 });
-    await until("its size is told", () => watcher.told.some(({ rows }) => rows === 50));
+    await until("the watcher has the new size", () => watcher.told.some(({ rows }) => rows === 50));
     const typists = watcher.told.flatMap(({ type, typist }) => (type === "typist" ? [typist] : []));
     expect(typists).toEqual([{ name: expect.any(String), since: expect.any(String) }]);
     for (const [method, path, code] of [
@@ -72,9 +72,9 @@ withGuests("watching terminals", {}, (guests) => {
     const closed = new Promise<number>((resolve) => {
       socket.onclose = ({ code }) => resolve(code);
     });
-    await until("it is attached", () => said.some((text) => text.includes('"attached"')));
+    await until("the terminal is attached", () => said.some((text) => text.includes('"attached"')));
     socket.send(Buffer.from("one\r"));
-    await until("it types", () => said.join("").includes("got-one"));
+    await until("the client types", () => said.join("").includes("got-one"));
     expect(await closed).toBe(1000);
     const other = await open("read -r");
     const first = await attach(other, { token: other.token });
@@ -82,7 +82,10 @@ withGuests("watching terminals", {}, (guests) => {
     const second = await attach(other, { token: other.token, takeover: true });
     expect(await first.closed).toMatchObject({ code: 4001 });
     second.drop();
-    await until("nobody types", () => watcher.told.at(-1)?.type === "typist" && watcher.told.at(-1)?.typist === null);
+    await until(
+      "no client is the writer",
+      () => watcher.told.at(-1)?.type === "typist" && watcher.told.at(-1)?.typist === null,
+    );
     await guests.daemon.ok("DELETE", pathOf(other));
     await watcher.over;
     expect(watcher.told.at(-1)).toMatchObject({ type: "exit", exit_code: null });
@@ -113,11 +116,11 @@ withGuests("watching terminals", {}, (guests) => {
     expect(stream.status).toBe(200);
     await daemon.ok("POST", `${commands}/seen/stdin`, { data_b64: "Cg==" });
     const isOver = async () => (await viewer.api("GET", `${commands}/seen`)).body.state === "exited";
-    await until("it has run to its end", isOver, 60_000);
+    await until("the command has ended", isOver, 60_000);
     await stream.body?.cancel();
     const made = await open("read -r");
     const watcher = await watch(made, undefined, viewer.headers);
-    await until("it watches", () => watcher.told.length > 0);
+    await until("the watcher is attached", () => watcher.told.length > 0);
     await viewer.copy().send("/signout", {});
     await watcher.over;
     expect(watcher.told.at(-1)).toMatchObject({ type: "error", code: "session_ended" });
@@ -155,7 +158,7 @@ withGuests("watching terminals", {}, (guests) => {
       headers: { authorization: `Bearer ${daemon.apiKey}` },
     });
     const bereft = new Watcher(last);
-    await until("it watches", () => bereft.told.length > 0);
+    await until("the watcher is attached", () => bereft.told.length > 0);
     await daemon.ok("DELETE", "/v1/rooms/w/sandboxes/b");
     await bereft.over;
     expect(bereft.told.at(-1)).toMatchObject({ type: "error", code: "invalid_state", retryable: false });

@@ -161,7 +161,7 @@ withGuests("terminals", {}, (guests) => {
         Number(await daemon.sh("t", "a", `pgrep -c -f -x 'sleep ${seconds}' || true`));
       const flee = (seconds: number) => `setsid sleep ${seconds} & (env -i setsid sleep ${seconds} &)`;
       const running = await open(`${flee(7001)}; nohup sleep 7001 >/dev/null 2>&1 & sleep 7001`);
-      await until("all have begun", async () => (await alive(7001)) === 4);
+      await until("all processes run", async () => (await alive(7001)) === 4);
       expect(await daemon.ok("DELETE", terminal(running))).toMatchObject({ state: "ended" });
       expect(await alive(7001)).toBe(0);
 
@@ -190,7 +190,7 @@ withGuests("terminals", {}, (guests) => {
         client.type("\r");
       }
       const want = 20_000 * (round + 1);
-      await Promise.race([until("some of it is here", () => client.size >= want, 60_000), client.closed]);
+      await Promise.race([until("part of the output has arrived", () => client.size >= want, 60_000), client.closed]);
       if (round === 2) {
         await guests.daemon.end("SIGKILL");
       } else {
@@ -215,14 +215,14 @@ withGuests("terminals", {}, (guests) => {
     const { daemon } = guests;
     const rss = () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${daemon.pid}/status`, "utf8"))?.[1]) * 1024;
     const made = await open("echo $$ >/tmp/yes.pid; exec yes");
-    await until("yes runs", async () => (await daemon.ok("GET", terminal(made))).offset > 0);
+    await until("the program writes", async () => (await daemon.ok("GET", terminal(made))).offset > 0);
     const before = rss();
     const deaf = await openDeaf(daemon.url, daemon.apiKey, made.ws_path);
     const used = () => daemon.sh("t", "a", "cut -d' ' -f14,15 /proc/$(cat /tmp/yes.pid)/stat");
     const shown = async () => (await daemon.ok("GET", terminal(made))).offset as number;
     let last = "";
     await until(
-      "yes stands still",
+      "the program is stalled",
       async () => {
         const now = `${await used()} ${await shown()}`;
         const isStill = now === last;
@@ -239,7 +239,7 @@ withGuests("terminals", {}, (guests) => {
     expect(await daemon.sh("t", "a", "echo alive")).toBe("alive");
     deaf.destroy();
     const stoodAt = await shown();
-    await until("yes goes on without a client", async () => (await shown()) > stoodAt + 256 * 1024, 60_000);
+    await until("the program writes without a client", async () => (await shown()) > stoodAt + 256 * 1024, 60_000);
     const late = await attach(made, { since: 0 });
     expect(late.attached.gap).toBe(late.attached.offset);
     expect(late.attached.offset).toBeGreaterThan(0);
@@ -322,7 +322,7 @@ withGuests("terminals", {}, (guests) => {
     const leftAt = Date.now();
     client.drop();
     const record = await until(
-      "it has ended",
+      "the terminal has ended",
       async () => {
         const now = await daemon.ok("GET", terminal(made));
         return now.state === "ended" && now;
@@ -347,7 +347,7 @@ withGuests("terminals", {}, (guests) => {
     daemon.env[FAULT_VARIABLE] = "audit.recorded=kill";
     await daemon.restart("SIGTERM");
     await expect(call()).rejects.toThrow();
-    await until("the daemon has ended", () => !daemon.runs);
+    await until("the daemon has exited", () => !daemon.runs);
     delete daemon.env[FAULT_VARIABLE];
     await daemon.serve();
     const { status, body } = await call();
@@ -365,7 +365,7 @@ withGuests("terminals", {}, (guests) => {
     const client = await attach(made);
     client.type("word\r");
     await client.closed;
-    const events = await until("the record of the end", async () => {
+    const events = await until("the end is recorded", async () => {
       const { items } = await daemon.ok("GET", "/v1/rooms/t/audit?event=exec.terminal&limit=100&order=desc");
       const own = items.filter((item: Json) => item.details.terminal_id === made.terminal_id);
       return own.length >= 3 && own.reverse();

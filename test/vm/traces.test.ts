@@ -106,7 +106,7 @@ async function followed(daemon: TestDaemon): Promise<void> {
   const { exec_id } = (
     await daemon.api("POST", "/v1/rooms/team/sandboxes/worker/executions", background, { traceparent })
   ).body;
-  const ended = await until("its span is there", () =>
+  const ended = await until("the command's span has arrived", () =>
     collector.spans.find(({ name, attributes }) => name === "command sleep" && attributes["roomd.exec_id"] === exec_id),
   );
   expect(ended.ended_ms - ended.began_ms).toBeGreaterThanOrEqual(900);
@@ -116,7 +116,7 @@ async function followed(daemon: TestDaemon): Promise<void> {
   const cut = { command: "tail -f /dev/null" };
   await daemon.api("POST", "/v1/rooms/team/sandboxes/reviewer/executions", cut, { traceparent });
   await daemon.ok("DELETE", "/v1/rooms/team/sandboxes/reviewer");
-  await until("its span is there", () =>
+  await until("the command's span has arrived", () =>
     collector.spans.find(({ name, problem }) => name === "command tail" && problem),
   );
 

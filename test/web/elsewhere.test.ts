@@ -76,7 +76,7 @@ beforeAll(async () => {
       const { body, signature } = await service.notice("customer.subscription.updated", about);
       await fetch(`${daemon.url}/billing/events`, { method: "POST", body, headers: { "stripe-signature": signature } });
       const billing = async () => (await buyer.api("GET", "/v1/orgs/self/billing")).body.status;
-      await until("it is past due", async () => (await billing()) === "past_due");
+      await until("the subscription is past due", async () => (await billing()) === "past_due");
     } else continue;
     tell({});
   }

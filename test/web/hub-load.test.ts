@@ -66,7 +66,7 @@ async function fill(daemon: TestDaemon): Promise<void> {
     }
   };
   await Promise.all(Array.from({ length: LANES }, lane));
-  await until("all are on record", async () => {
+  await until("all events are in the audit log", async () => {
     const { items } = await daemon.ok("GET", "/v1/rooms/full/audit?limit=1");
     return items[0].seq >= EVENTS;
   });

@@ -62,15 +62,15 @@ test("a move anchors both chains", async () => {
   const seqOf = async (host: TestDaemon, event: string) =>
     (await host.ok("GET", `/v1/orgs/self/audit?event=${event}`)).items[0].seq;
   const [out, into] = [await seqOf(one, "room.moved_out"), await seqOf(two, "room.moved_in")];
-  await until("both are", async () => (await anchored(one)) >= out && (await anchored(two)) >= into);
+  await until("both moves are anchored", async () => (await anchored(one)) >= out && (await anchored(two)) >= into);
 });
 
 test("a table missing from an older version exists once a host starts", async () => {
   await sql("DROP TABLE roomd.audit_anchors; DROP FUNCTION roomd.refuse_change()");
   await one.restart("SIGTERM");
-  await until("it is back", async () => (await anchored(one)) > 0);
+  await until("the table of anchors is filled again", async () => (await anchored(one)) > 0);
   await expect(sql("DELETE FROM roomd.audit_anchors")).rejects.toThrow(ANCHORS_STAY);
-  await until("the other uses it", async () => {
+  await until("the other host has anchors", async () => {
     await two.ok("GET", "/v1/rooms");
     return (await anchored(two)) > 0;
   });
@@ -103,7 +103,7 @@ test("truncated records are detected, even if everything this host has about the
     return { seq: last, kept: last - 3 };
   });
   expect(seq).toBeGreaterThan(kept);
-  await until("it is told of", async () => (await checkOf(two)).status === "warn");
+  await until("the check of the audit warns", async () => (await checkOf(two)).status === "warn");
   const found = await verify();
   expect(found.ok).toBe(false);
   expect(chainOf(found, "host-1")).toMatchObject({ ok: true });
@@ -115,9 +115,9 @@ test("truncated records are detected, even if everything this host has about the
   expect((await two.cli(["doctor"])).stdout).toMatch(/^warn +audit\b/m);
   // The chain continues, and is anchored again: that hides nothing.
   for (let n = 0; n < 8; n++) await two.ok("POST", "/v1/rooms", { room_id: `more-${n}`, host: "host-2" });
-  await until("it has gone on", async () => (await anchored(two)) > seq);
+  await until("new records are anchored", async () => (await anchored(two)) > seq);
   await two.restart("SIGTERM");
-  await until("it has looked", async () => (await checkOf(two)).status === "warn");
+  await until("the anchors are compared again", async () => (await checkOf(two)).status === "warn");
   expect((await two.cli(["doctor"])).stdout).toMatch(/^warn +audit\b/m);
 }, 60_000);
 

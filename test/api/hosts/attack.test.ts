@@ -21,7 +21,7 @@ beforeAll(async () => {
     .api("POST", "/v1/orgs", { name: "other" }, { authorization: `Bearer ${one.operatorKey}` })
     .then(({ body }) => body);
   await one.ok("POST", "/v1/rooms", { room_id: "private", host: "host-1" });
-  await until("each knows the other", async () => (await two.api("GET", "/v1/rooms/private")).status === 200);
+  await until("both hosts know the room", async () => (await two.api("GET", "/v1/rooms/private")).status === 200);
 }, 60_000);
 
 afterAll(async () => {
@@ -64,7 +64,7 @@ describe("the listener for hosts", () => {
 
   test("does not forward a forwarded request again", async () => {
     await two.ok("POST", "/v1/rooms", { room_id: "on-two", host: "host-2" });
-    await until("the other knows it", async () => (await one.api("GET", "/v1/rooms/on-two")).status === 200);
+    await until("the other host knows the room", async () => (await one.api("GET", "/v1/rooms/on-two")).status === 200);
     const answer = await answerOf(
       await askAsHost(one, shownBy(two), "/v1/rooms/on-two", { ...bearer(one.apiKey), "x-roomd-hop": "1" }),
     );
@@ -137,7 +137,7 @@ describe("a join token", { timeout: 60_000 }, () => {
     await two.end("SIGTERM");
     if (own) two.env.ROOMD_CLUSTER_URL = own;
     await two.serve();
-    await until("it is one of its own again", async () => {
+    await until("the host places rooms again", async () => {
       return (await two.api("POST", "/v1/rooms", { room_id: "home", host: "host-2" })).status === 201;
     });
   });
@@ -191,7 +191,10 @@ describe("caller-chosen text", { timeout: 60_000 }, () => {
       expect((await two.ok("GET", `/v1/rooms/plain-${index}`)).state).toBe("active");
     }
     for (const host of service.hosts) {
-      await until("copies are the directory's", async () => (await differencesOf(host, service.postgres)).length === 0);
+      await until(
+        "the copies equal the directory",
+        async () => (await differencesOf(host, service.postgres)).length === 0,
+      );
     }
   });
 
@@ -208,7 +211,10 @@ describe("caller-chosen text", { timeout: 60_000 }, () => {
     );
     expect([...new Set(made.map(({ status }) => status))]).toEqual([201]);
     for (const host of service.hosts) {
-      await until("copies are the directory's", async () => (await differencesOf(host, service.postgres)).length === 0);
+      await until(
+        "the copies equal the directory",
+        async () => (await differencesOf(host, service.postgres)).length === 0,
+      );
     }
   });
 });

@@ -38,10 +38,10 @@ test("a host whose clock differs from the database's reports it, with the offset
     message: expect.stringMatching(/^This host's clock is (59|60|61) s behind that of the cluster's database/),
     remedy: expect.stringContaining("NTP"),
   };
-  await until("it is told", async () => (await told()).status === "warn");
+  await until("the check of the clock warns", async () => (await told()).status === "warn");
   expect(await told()).toMatchObject(behind);
   expect(await doctor()).toMatchObject(behind);
   expect((await one.api("GET", "/metrics")).body).toMatch(/^roomd_check_status\{check="clock"\} 1$/m);
   await setClock("0");
-  await until("it agrees again", async () => (await told()).status === "ok");
+  await until("the clocks agree again", async () => (await told()).status === "ok");
 });

@@ -39,7 +39,7 @@ async function diesAt(point: string, ask: (index: number) => Promise<unknown>): 
   await one.serve().catch(() => {});
   delete one.env.ROOMD_FAULT_POINT;
   for (let index = 0; one.runs && index < MAX_ASKED; index++) await ask(index).catch(() => {});
-  await until("it has died", () => !one.runs);
+  await until("the daemon has exited", () => !one.runs);
   await one.serve();
 }
 
@@ -50,7 +50,7 @@ async function expectRecorded(name: string): Promise<{ made: number; recovered: 
   const named = async (host: TestDaemon) =>
     (await keysOf(host)).filter((each) => each.name.startsWith(name)).map(({ key_id }) => key_id);
   const here = await named(one);
-  await until("the other knows the same", async () => JSON.stringify(await named(two)) === JSON.stringify(here));
+  await until("both hosts list the same rooms", async () => JSON.stringify(await named(two)) === JSON.stringify(here));
   const recovered = (await recordsOf("cluster.change_recovered")).flatMap(
     ({ details }) => details.tables.api_keys ?? [],
   );
@@ -96,10 +96,10 @@ test("rooms whose host dies right after their placement do not exist, and their 
     if (status === 201) made.add(`unborn-${index}`);
   });
   const unborn = `unborn-${made.size}`;
-  await until("its name is free", async () => {
+  await until("the name is free", async () => {
     return (await two.api("POST", "/v1/rooms", { room_id: unborn, host: "host-2" })).status === 201;
   });
-  await until("it is one room", async () => (await one.ok("GET", `/v1/rooms/${unborn}`)).host === "host-2");
+  await until("one room has the name", async () => (await one.ok("GET", `/v1/rooms/${unborn}`)).host === "host-2");
   for (const name of made) expect((await one.ok("GET", `/v1/rooms/${name}`)).host).toBe("host-1");
   const recovered = await recordsOf("cluster.change_recovered");
   expect(recovered.flatMap(({ details }) => details.tables.placements ?? [])).not.toEqual([]);

@@ -121,7 +121,7 @@ async function hasTold(reader: Reader, host: TestDaemon): Promise<string> {
   const path = `/x-${Math.random().toString(36).slice(2)}`;
   const room = host === one ? "a" : "b";
   await host.ok("POST", `/v1/rooms/${room}/drive/write`, { path, content: "x" });
-  await until(`${path} is told`, async () => reader.told.some(({ details }) => details.path === path));
+  await until(`the event of ${path} has arrived`, async () => reader.told.some(({ details }) => details.path === path));
   return path;
 }
 
@@ -187,7 +187,7 @@ describe("events", () => {
     for (let turn = 0; turn < 8; turn++) {
       const before = reader.told.length;
       await reader.follow(turn % 2 === 0 ? one : two, turn % 3 === 0 ? "after" : "last-event-id");
-      await until("some are told", async () => reader.told.length > before + 20);
+      await until("more events have arrived", async () => reader.told.length > before + 20);
       await reader.leave();
     }
     await end();
@@ -206,13 +206,13 @@ describe("events", () => {
     await reader.follow(one);
     await hasTold(reader, two);
     await two.end("SIGKILL");
-    await until("it is told", async () => reader.warnings.length > 0);
+    await until("the reader is warned", async () => reader.warnings.length > 0);
     // The cursor of now is good while it is away.
     await reader.leave();
     const { cursor } = reader;
     expect(reader.warnings).toEqual([expect.stringContaining("host-2")]);
     await reader.follow(one);
-    await until("it is told again to who asks again", async () => reader.warnings.length > 1);
+    await until("the reader is warned after reconnecting", async () => reader.warnings.length > 1);
     await hasTold(reader, one);
     await two.serve();
     await hasTold(reader, two);
@@ -255,7 +255,7 @@ describe("events", () => {
     process.kill(two.pid, "SIGCONT");
     await two.ok("POST", "/v1/rooms/b/drive/write", { path: "/meanwhile", content: "x" });
     await reader.follow(two);
-    await until("what it had meanwhile is told", async () =>
+    await until("the event of the interruption has arrived", async () =>
       reader.told.some(({ details }) => details.path === "/meanwhile"),
     );
     await hasTold(reader, two);
@@ -271,7 +271,7 @@ describe("events", () => {
     await Promise.all(readers.map((reader) => reader.follow(one)));
     expect(connectionsTo(Number(port))).toBeGreaterThanOrEqual(12);
     await Promise.all(readers.map((reader) => reader.leave()));
-    await until("they have ended", async () => connectionsTo(Number(port)) <= before);
+    await until("the connections are closed", async () => connectionsTo(Number(port)) <= before);
   });
 
   test("are refused with a cursor that was never issued", async () => {
@@ -293,7 +293,7 @@ describe.runIf(LONG)("events over a long time", () => {
     await reader.follow(one);
     await hasTold(reader, two);
     process.kill(two.pid, "SIGSTOP");
-    await until("it is told", async () => reader.warnings.length > 0, 60_000);
+    await until("the reader is warned", async () => reader.warnings.length > 0, 60_000);
     await hasTold(reader, one);
     process.kill(two.pid, "SIGCONT");
     await hasTold(reader, two);
@@ -342,7 +342,11 @@ describe.runIf(LONG)("events over a long time", () => {
     const { socket, closed } = asking(one, AUDIT, LINES.accept);
     let text = "";
     socket.once("data", () => socket.pause());
-    await until("it is cut off", async () => one.logged({ message: SLOW_READER.export }).length > 0, 60_000);
+    await until(
+      "the export is disconnected",
+      async () => one.logged({ message: SLOW_READER.export }).length > 0,
+      60_000,
+    );
     socket.on("data", (chunk) => {
       text += chunk.toString("latin1");
     });
@@ -365,8 +369,12 @@ describe.runIf(LONG)("events over a long time", () => {
       begun.resolve();
     });
     await begun.promise;
-    await until("it is cut off", async () => one.logged({ message: SLOW_READER.events }).length > 0, 60_000);
-    await until("the other host's too", async () => connectionsTo(Number(port)) <= before + 1);
+    await until(
+      "the stream is disconnected",
+      async () => one.logged({ message: SLOW_READER.events }).length > 0,
+      60_000,
+    );
+    await until("the stream of the other host is disconnected", async () => connectionsTo(Number(port)) <= before + 1);
     socket.removeAllListeners("data").on("data", (chunk) => {
       text += chunk.toString("latin1");
     });
@@ -458,7 +466,7 @@ describe("the audit export", () => {
     expect(new Set(left.map(({ room_id }) => room_id))).toEqual(new Set(["a"]));
     const page = await one.ok("GET", `${AUDIT}?${query}&limit=5`);
     await two.serve();
-    await until("it is back", async () => !(await one.ok("GET", "/v1/rooms")).warnings);
+    await until("the host answers again", async () => !(await one.ok("GET", "/v1/rooms")).warnings);
     const cursor = `&cursor=${page.next_cursor}`;
     for (const host of [one, two]) {
       const rest = await host.ok("GET", `${AUDIT}?${query}&limit=1000${cursor}`);
@@ -481,14 +489,14 @@ test("a host that was removed and rejoined under the same name delivers all of i
   }
   const reader = new Reader("0");
   await reader.follow(one);
-  await until("the last is told", async () => reader.told.some(({ details }) => details.path === "/9"));
+  await until("the last event has arrived", async () => reader.told.some(({ details }) => details.path === "/9"));
   const page = await one.ok("GET", `${AUDIT}?order=asc&limit=5`);
   const newestFirst = await one.ok("GET", `${AUDIT}?limit=5`);
   const { cursor } = reader;
   await three.stop();
   service.hosts.pop();
   expect((await one.cli(["cluster", "remove", "host-3", "--force"])).status).toBe(0);
-  await until("all know it", async () =>
+  await until("all hosts know each other", async () =>
     (await Promise.all([one, two].map((host) => host.ok("GET", "/v1/hosts")))).every(
       ({ items }) => items.filter(({ state }: Json) => state === "active").length === 2,
     ),
@@ -498,11 +506,11 @@ test("a host that was removed and rejoined under the same name delivers all of i
   await one.ok("POST", "/v1/rooms", { room_id: "c2", host: "host-3" });
   const isTold = (each: Reader) => async () => each.told.some(({ room_id }) => room_id === "c2");
   // Received both by a reader that stayed connected and by a reader that reconnects with the earlier cursor.
-  await until("the reader is told", isTold(reader));
+  await until("the reader has the event", isTold(reader));
   for (const host of [one, two, three]) {
     const again = new Reader(cursor);
     await again.follow(host);
-    await until("who comes again is told", isTold(again));
+    await until("a new reader has the event", isTold(again));
     const chain = chainOf(three);
     const told = again.ids().filter((id) => chain.includes(id));
     expect(told).toEqual(chain.slice(0, told.length));

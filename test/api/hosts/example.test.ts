@@ -38,7 +38,7 @@ test("work together while their room is moved there and back", { timeout: 120_00
   const plan = async () => {
     for (let round = 1; round <= ROUNDS; round++) {
       // While the room is on its way again.
-      await until("it was moved", () => moves.length >= round - 1, 60_000);
+      await until("the room has moved", () => moves.length >= round - 1, 60_000);
       await at.drive.write(`/task-${round}.txt`, `sum ${round} ${round}`);
       await agents.planner.send("worker", { task: `/task-${round}.txt`, round });
       const verdict = await agents.planner.wait<string>({ source: "reviewer" });
@@ -75,7 +75,7 @@ test("work together while their room is moved there and back", { timeout: 120_00
       await moved(service.first, id, to);
       moves.push(to);
       // In a room that is always moving the agents make little progress.
-      await until("they have gone on", () => over.is || merged.length >= moves.length, 60_000);
+      await until("the example has made progress", () => over.is || merged.length >= moves.length, 60_000);
     }
   })();
   await Promise.all([plan(), work(), review()]).finally(() => {
@@ -87,7 +87,7 @@ test("work together while their room is moved there and back", { timeout: 120_00
 });
 
 async function moved(host: TestDaemon, id: string, to: string): Promise<void> {
-  await until("it is moved", async () => {
+  await until("the room has moved", async () => {
     const { status, body } = await host.api("POST", `/v1/rooms/${id}/move`, { host: to });
     if (status >= 300 && body.code !== "room_moving") throw new Error(JSON.stringify(body));
     return status < 300;

@@ -57,7 +57,7 @@ async function made(host: TestDaemon, roomId: string, at: string): Promise<strin
 async function isWhole(name: string): Promise<void> {
   for (const [index, host] of service.hosts.entries()) {
     const roomId = `${name}-${index + 1}`;
-    await until(`${roomId} is made`, async () =>
+    await until(`room ${roomId} is created`, async () =>
       [201, 409].includes((await create(host, roomId, `host-${index + 1}`)).status),
     );
     for (const other of service.hosts) expect((await other.api("GET", `/v1/rooms/${roomId}`)).status).toBe(200);
@@ -78,7 +78,7 @@ async function expectUnavailable(
 
 /** The placements and the usage in the directory agree. */
 async function expectSettled(): Promise<void> {
-  await until("use is what there is", async () => {
+  await until("usage equals the rooms", async () => {
     const rooms = await service.postgres.sql(
       `SELECT r.host_id, r.n = coalesce(u.n, 0) FROM
          (SELECT "row" ->> 'host_id' AS host_id, count(*) AS n FROM roomd.rows WHERE tbl = 'placements' AND "row" IS NOT NULL GROUP BY 1) r
@@ -109,7 +109,10 @@ describe("PostgreSQL", { timeout: 120_000 }, () => {
   test("is killed and started: rooms are unaffected, and rooms can be created once it is back", async () => {
     await made(one, "restart", "host-1");
     for (const other of [two, three])
-      await until("the others know it", async () => (await other.api("GET", "/v1/rooms/restart")).status === 200);
+      await until(
+        "the other hosts know the room",
+        async () => (await other.api("GET", "/v1/rooms/restart")).status === 200,
+      );
     let isOver = false;
     const answers = new Set<string>();
     const asks = [one, two, three].map(async (host) => {
@@ -122,7 +125,7 @@ describe("PostgreSQL", { timeout: 120_000 }, () => {
     await service.postgres.kill();
     await expectUnavailable(() => create(one, "restart-new", "host-1"));
     await service.postgres.begin();
-    await until("one is made", async () => (await create(two, "restart-new", "host-2")).status === 201);
+    await until("a room is created", async () => (await create(two, "restart-new", "host-2")).status === 201);
     isOver = true;
     await Promise.all(asks);
     expect([...answers]).toEqual(["200"]);
@@ -132,7 +135,7 @@ describe("PostgreSQL", { timeout: 120_000 }, () => {
   test("is unavailable: rooms continue, shared state is read-only, and rooms destroyed since then are reconciled", async () => {
     await made(one, "away", "host-1");
     await made(two, "ends", "host-2");
-    await until("the others know it", async () => (await three.api("GET", "/v1/rooms/away")).status === 200);
+    await until("the other host knows the room", async () => (await three.api("GET", "/v1/rooms/away")).status === 200);
     await service.postgres.stop();
     const until_ms = performance.now() + stopped;
     await expectUnavailable(() => create(one, "away-new", "host-1"));
@@ -144,7 +147,7 @@ describe("PostgreSQL", { timeout: 120_000 }, () => {
     do for (const host of [one, three]) await expectGoesOn(host, "away");
     while (performance.now() < until_ms);
     await service.postgres.begin();
-    await until("its name is free", async () => (await create(three, "ends", "host-3")).status === 201);
+    await until("the name is free", async () => (await create(three, "ends", "host-3")).status === 201);
     await isWhole("back");
     await expectSettled();
   });
@@ -167,7 +170,7 @@ describe("PostgreSQL", { timeout: 120_000 }, () => {
     await expectUnavailable(() => three.api("GET", "/v1/rooms/cut-new"));
     for (const host of [three, two]) await expectGoesOn(host, "cut");
     await service.postgres.join();
-    await until("what was revoked is, there too", async () => (await asked()) === 401);
+    await until("the key is invalid on the other host", async () => (await asked()) === 401);
     expect((await three.api("GET", "/v1/rooms/cut-new")).headers.get("x-roomd-host")).toBe("host-2");
     expect((await create(three, "cut-new", "host-3")).body.code).toBe("room_id_in_use");
     await isWhole("joined");
@@ -183,14 +186,14 @@ test("a host that is partitioned for longer than cluster.stale_after rejects all
     const asked = () => strict.api("GET", "/v1/me");
     await until("the key is known", async () => (await asked()).status === 200);
     await service.postgres.cut("second");
-    await until("it is refused", async () => (await asked()).status === 503);
+    await until("the key is refused", async () => (await asked()).status === 503);
     await expectUnavailable(asked);
     using client = new SshClient(sshPort(strict));
     expect((await client.sshByPassword("worker@r", strict.apiKey, ["true"])).stderr).toContain("cluster.stale_after");
     // As shipped rooms go on.
     expect((await three.api("GET", "/v1/me")).status).toBe(200);
     await service.postgres.join();
-    await until("it is let in again", async () => (await asked()).status === 200);
+    await until("the key is accepted again", async () => (await asked()).status === 200);
   } finally {
     service.hosts.pop();
     await strict.stop();
@@ -221,7 +224,7 @@ describe("a host", { timeout: 120_000 }, () => {
         await one.ok("DELETE", `/v1/orgs/${one.orgId}/keys/${key_id}`);
         expect((await create(two, `silent-${ms}`, "host-2")).body.code).toMatch(/room_id_in_use|host_unreachable/);
         const left = ms - (performance.now() - startedAt);
-        await until("its time is over", () => performance.now() - startedAt > ms, Math.max(left, 0) + 10_000);
+        await until("the time is over", () => performance.now() - startedAt > ms, Math.max(left, 0) + 10_000);
         if (ms > 20_000) expect(await statesAt(one)).toContain("host-3 unreachable");
       } finally {
         process.kill(three.pid, "SIGCONT");
@@ -229,7 +232,7 @@ describe("a host", { timeout: 120_000 }, () => {
       expect((await create(three, `taken-${ms}`, "host-3")).body.code).toBe("room_id_in_use");
       // By the change that was refused it has caught up.
       expect(await asked()).toBe(401);
-      await until("its room answers", async () => (await one.api("GET", `/v1/rooms/silent-${ms}`)).status === 200);
+      await until("the room answers", async () => (await one.api("GET", `/v1/rooms/silent-${ms}`)).status === 200);
       await isWhole(`resumed-${ms}`);
       // A host that was unresponsive for longer than its lease has to be seen again.
       await service.knowEachOther();
@@ -278,7 +281,10 @@ describe("a host", { timeout: 120_000 }, () => {
 describe("a PostgreSQL that lost its last changes", { timeout: 120_000 }, () => {
   test("is authoritative: replicas are rebuilt, rooms are registered again, and names stay unique", async () => {
     await service.postgres.copy("older");
-    await until("it is followed again", async () => (await create(two, "after-copy", "host-2")).status !== 503);
+    await until(
+      "the directory is followed again",
+      async () => (await create(two, "after-copy", "host-2")).status !== 503,
+    );
     const forgotten = await made(one, "forgotten", "host-1");
     const contested = await made(one, "contested", "host-1");
     const { key } = await one.ok("POST", `/v1/orgs/${one.orgId}/keys`, { name: "lost", scopes: ["rooms:read"] });
@@ -291,7 +297,7 @@ describe("a PostgreSQL that lost its last changes", { timeout: 120_000 }, () => 
     } finally {
       process.kill(one.pid, "SIGCONT");
     }
-    await until("the room says again that it is there", async () => {
+    await until("the room is registered again", async () => {
       const { status, body } = await two.api("GET", "/v1/rooms/forgotten");
       return status === 200 && body.room_uid === forgotten;
     });
@@ -303,9 +309,9 @@ describe("a PostgreSQL that lost its last changes", { timeout: 120_000 }, () => 
     // Its key was lost with the change that made it.
     for (const { url } of service.hosts) {
       const asked = () => fetch(`${url}/v1/me`, { headers: { authorization: `Bearer ${key}` } });
-      await until("a key that was lost is none", async () => (await asked()).status === 401);
+      await until("the lost key is invalid", async () => (await asked()).status === 401);
     }
-    await until("what became of the name is recorded", async () => {
+    await until("the lost name is recorded", async () => {
       const { items } = await one.ok("GET", `/v1/orgs/${one.orgId}/audit?event=cluster.room_name_lost`);
       return items.some(
         (each: { room_uid: string; details: object }) =>
@@ -319,7 +325,7 @@ describe("a PostgreSQL that lost its last changes", { timeout: 120_000 }, () => 
 describe("a dead host", { timeout: 120_000 }, () => {
   test("keeps its rooms' names until it is removed, and is then rejected", async () => {
     await made(one, "dead", "host-3");
-    await until("the others know it", async () => (await two.api("GET", "/v1/rooms/dead")).status === 200);
+    await until("the other host knows the room", async () => (await two.api("GET", "/v1/rooms/dead")).status === 200);
     await three.end("SIGKILL");
     expect((await one.api("GET", "/v1/rooms/dead")).body.code).toBe("host_unreachable");
     expect((await create(two, "dead", "host-2")).body.code).toMatch(/room_id_in_use|host_unreachable/);
@@ -328,7 +334,7 @@ describe("a dead host", { timeout: 120_000 }, () => {
     const removed = await one.cli(["cluster", "remove", "host-3", "--force", "--json"]);
     expect(removed.status).toBe(0);
     expect(JSON.parse(removed.stdout).rooms_lost).toContainEqual({ room_id: "dead", org_id: one.orgId });
-    await until("its name is free", async () => (await create(two, "dead", "host-2")).status === 201);
+    await until("the name is free", async () => (await create(two, "dead", "host-2")).status === 201);
 
     // It comes back with its old state.
     await three.serve();
@@ -345,7 +351,7 @@ describe("a dead host", { timeout: 120_000 }, () => {
       const { status, body } = await three.api("GET", "/v1/rooms/restarted-1");
       return status === 503 && body.code === "host_unreachable";
     };
-    await until("others' rooms are closed to it", closed, BUSY_MS).catch(async (error: unknown) => {
+    await until("the rooms of other hosts are closed", closed, BUSY_MS).catch(async (error: unknown) => {
       const { status, body } = await three.api("GET", "/v1/rooms/restarted-1");
       throw new Error(`it is answered ${status} ${JSON.stringify(body)}\n${three.log.slice(-3000)}`, { cause: error });
     });

@@ -27,7 +27,7 @@ async function begun(room_id: string): Promise<void> {
   await one.ok("PUT", `/v1/rooms/${room_id}/agents/b/subscriptions`, { topics: ["t"] });
   await said(one, room_id, 1);
   await service.postgres.copy(room_id);
-  await until("it is followed again", async () =>
+  await until("the directory is followed again", async () =>
     [201, 409].includes((await two.api("POST", "/v1/rooms", { room_id: "probe", host: "host-2" })).status),
   );
 }
@@ -43,7 +43,7 @@ async function heard(host: TestDaemon, room_id: string): Promise<unknown[]> {
 /** Hosts that serve a room, polled until both answer 200. */
 async function servedBy(room_id: string): Promise<string[]> {
   const all = new Set<string>();
-  await until("both lead to it", async () => {
+  await until("both hosts route to the owner", async () => {
     const answers = await Promise.all([one, two].map((host) => host.api("GET", `/v1/rooms/${room_id}`)));
     const by = answers.filter(({ status }) => status === 200).map(({ headers }) => headers.get("x-roomd-host") ?? "");
     for (const host of by) all.add(host);
@@ -65,7 +65,7 @@ test("after the move: the new host registers the room again, also right after a 
   await one.end("SIGKILL");
   await service.postgres.replace("done");
   await two.restart();
-  await until("it is said again", async () => (await placed("done")) === "host-2|2");
+  await until("the placement is written again", async () => (await placed("done")) === "host-2|2");
   expect((await two.ok("GET", "/v1/rooms/done")).host).toBe("host-2");
   await one.serve();
   expect(await servedBy("done")).toEqual(["host-2"]);
@@ -82,21 +82,25 @@ test("before the former host learned of it: that host stops serving the room, an
   delete one.env.ROOMD_FAULT_POINT;
   await service.knowEachOther();
   await one.api("POST", "/v1/rooms/claimed/move", { host: "host-2" }).catch(() => null);
-  await until("it has ended", () => !one.runs);
-  await until("the other has it", async () => (await two.api("GET", "/v1/rooms/claimed")).status === 200);
+  await until("the daemon has exited", () => !one.runs);
+  await until("the other host owns the room", async () => (await two.api("GET", "/v1/rooms/claimed")).status === 200);
   await said(two, "claimed", 2);
   process.kill(two.pid, "SIGSTOP");
   try {
     await service.postgres.replace("claimed");
     await one.serve();
     // Long enough for an unanswered query to the other host.
-    await until("it has asked the other in vain", () => one.logged({ message: SETTLE_FAILED }).length > 0, 45_000);
+    await until(
+      "the query of the other host has failed",
+      () => one.logged({ message: SETTLE_FAILED }).length > 0,
+      45_000,
+    );
     const { status, body } = await one.api("GET", "/v1/rooms/claimed/messages?agent_id=b&after=0");
     expect([status, body.code]).toEqual([503, "room_moving"]);
   } finally {
     process.kill(two.pid, "SIGCONT");
   }
-  await until("it is the other's", async () => (await placed("claimed")) === "host-2|2");
+  await until("the directory names the other host", async () => (await placed("claimed")) === "host-2|2");
   expect(await servedBy("claimed")).toEqual(["host-2"]);
   expect(await heard(one, "claimed")).toEqual([1, 2]);
 }, 120_000);

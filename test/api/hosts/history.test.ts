@@ -119,7 +119,7 @@ test(
     expect(count("done")).toBeGreaterThan(20);
 
     expect(sharedNames(history)).toEqual([]);
-    await until("all answer again", async () => {
+    await until("all hosts answer again", async () => {
       const answers = await Promise.all(
         hosts.map((host, index) =>
           host.api("POST", "/v1/rooms", { room_id: `end-${index}`, host: `host-${index + 1}` }),
@@ -128,7 +128,7 @@ test(
       return answers.every(({ status }) => status === 201 || status === 409);
     });
     for (const host of hosts)
-      await until("its copy is the directory's", async () => (await differencesOf(host, postgres)).length === 0);
+      await until("the copy equals the directory", async () => (await differencesOf(host, postgres)).length === 0);
 
     const listed = new Map<string, string>();
     for (const name of NAMES) {

@@ -108,14 +108,17 @@ describe("two hosts of one service", () => {
   test("a key that is revoked on one host is invalid on the other", async () => {
     const made = await one.ok("POST", `/v1/orgs/${one.orgId}/keys`, { name: "short", scopes: ["rooms:read"] });
     const asked = () => fetch(`${two.url}/v1/me`, { headers: { authorization: `Bearer ${made.key}` } });
-    await until("it is known there", async () => (await asked()).status === 200);
+    await until("the key is valid on the other host", async () => (await asked()).status === 200);
     await one.ok("DELETE", `/v1/orgs/${one.orgId}/keys/${made.key_id}`);
-    await until("it has ended there", async () => (await asked()).status === 401);
+    await until("the key is invalid on the other host", async () => (await asked()).status === 401);
   });
 
   test("while the database is unavailable rooms continue, and shared state is not changed", async () => {
     await one.ok("POST", "/v1/rooms", { room_id: "goes-on", host: "host-1" });
-    await until("the other knows it", async () => (await two.api("GET", "/v1/rooms/goes-on")).status === 200);
+    await until(
+      "the other host knows the room",
+      async () => (await two.api("GET", "/v1/rooms/goes-on")).status === 200,
+    );
     await service.postgres.stop();
     expect((await two.api("GET", "/v1/rooms/goes-on")).status).toBe(200);
     await two.ok("PUT", "/v1/rooms/goes-on/agents/b/subscriptions", { topics: ["t"] });
@@ -125,19 +128,19 @@ describe("two hosts of one service", () => {
     expect(refused.headers.get("retry-after")).not.toBeNull();
     await service.postgres.begin();
     await until(
-      "it is back",
+      "the host is back",
       async () => (await one.api("POST", "/v1/rooms", { room_id: "new", host: "host-1" })).status === 201,
     );
   });
 
   test("an unresponsive host serves none of its rooms, and the others report that", async () => {
     await two.ok("POST", "/v1/rooms", { room_id: "silent", host: "host-2" });
-    await until("the other knows it", async () => (await one.api("GET", "/v1/rooms/silent")).status === 200);
+    await until("the other host knows the room", async () => (await one.api("GET", "/v1/rooms/silent")).status === 200);
     await two.end("SIGKILL");
     const { status, body } = await one.api("GET", "/v1/rooms/silent");
     expect([status, body.code]).toEqual([503, "host_unreachable"]);
     await two.serve();
-    await until("it is back", async () => (await one.api("GET", "/v1/rooms/silent")).status === 200);
+    await until("the host is back", async () => (await one.api("GET", "/v1/rooms/silent")).status === 200);
   });
 });
 

@@ -79,7 +79,10 @@ describe("from either host", () => {
     const bound = { name: "bound", scopes: ["rooms:read"], room_ids: ["b", "c"] };
     const { key } = await one.ok("POST", "/v1/orgs/self/keys", bound);
     const headers = { authorization: `Bearer ${key}` };
-    await until("the other knows it", async () => (await two.api("GET", "/v1/me", undefined, headers)).status === 200);
+    await until(
+      "the other host knows the key",
+      async () => (await two.api("GET", "/v1/me", undefined, headers)).status === 200,
+    );
     for (const host of [one, two]) {
       expect(namesOf((await host.api("GET", "/v1/rooms", undefined, headers)).body)).toEqual(["b", "c"]);
     }
@@ -112,7 +115,10 @@ describe("from either host", () => {
     const { status } = await one.cli(grant);
     expect(status).toBe(0);
     const listed = async (host: TestDaemon) => await pages(host, "/v1/orgs/self/credits?limit=1");
-    await until("both know it", async () => (await listed(two)).length === 1 && (await listed(one)).length === 1);
+    await until(
+      "both hosts list the grant",
+      async () => (await listed(two)).length === 1 && (await listed(one)).length === 1,
+    );
     expect(await listed(one)).toEqual(await listed(two));
   });
 
@@ -216,7 +222,7 @@ describe("exposed ports", () => {
     const gone = await fetch(`${other.url}/p/${label}/`);
     expect([gone.status, ((await gone.json()) as Json).code]).toEqual([503, "host_unreachable"]);
     await owner.serve();
-    await until("it is back", async () => !(await other.ok("GET", "/v1/rooms")).warnings);
+    await until("the host is back", async () => !(await other.ok("GET", "/v1/rooms")).warnings);
   });
 });
 
@@ -281,7 +287,7 @@ describe("while a host is down", () => {
     const there = made.find(({ host }) => host === name) as Json;
     expect((await left.problem("GET", `/v1/locate/${there.room_uid}`)).code).toBe("host_unreachable");
     await gone.serve();
-    await until("it is back", async () => !(await left.ok("GET", "/v1/rooms")).warnings);
+    await until("the host is back", async () => !(await left.ok("GET", "/v1/rooms")).warnings);
   });
 
   test("a stopped host delays a list by a second, once", async () => {
@@ -293,6 +299,6 @@ describe("while a host is down", () => {
     expect((await one.ok("GET", "/v1/rooms")).warnings).toHaveLength(1);
     expect(performance.now() - again).toBeLessThan(900);
     process.kill(two.pid, "SIGCONT");
-    await until("it is back", async () => !(await one.ok("GET", "/v1/rooms")).warnings);
+    await until("the host is back", async () => !(await one.ok("GET", "/v1/rooms")).warnings);
   });
 });

@@ -46,7 +46,10 @@ describe("a moved room", () => {
     const waiting = one.api("POST", "/v1/rooms/along/barriers", {
       ...{ barrier_id: "point", agent_id: "a", participants: ["a", "b"], timeout_ms: 60_000 },
     });
-    await until("one waits", async () => (await one.ok("GET", "/v1/rooms/along/barriers")).items.length === 1);
+    await until(
+      "an agent waits at the barrier",
+      async () => (await one.ok("GET", "/v1/rooms/along/barriers")).items.length === 1,
+    );
     await one.ok("POST", "/v1/rooms/along/move", { host: "host-2" });
     expect([(await waiting).status, (await waiting).body.code]).toEqual([503, "room_moving"]);
     for (const host of [one, two]) {
@@ -105,7 +108,7 @@ describe("a moved room", () => {
     await filled("busy");
     const writing = writers("busy");
     for (const host of ["host-2", "host-1", "host-2", "host-1"]) {
-      await until("it has moved", async () => {
+      await until("the room has moved", async () => {
         const { status, body } = await one.api("POST", "/v1/rooms/busy/move", { host });
         if (status >= 300 && body.code !== "room_moving") throw new Error(JSON.stringify(body));
         return status < 300;
@@ -123,7 +126,7 @@ describe("a moved room", () => {
       drip("POST", "/v1/rooms/dripped/messages", 100_000),
       drip("PUT", "/v1/rooms/dripped/drive/files/dripped", 1000),
     ];
-    await until("they are under way", () => dripping.every(({ sent }) => sent() > 3));
+    await until("the requests are in progress", () => dripping.every(({ sent }) => sent() > 3));
     const before = await seen("dripped");
     const began = performance.now();
     await one.ok("POST", "/v1/rooms/dripped/move", { host: "host-2" });
@@ -176,9 +179,9 @@ describe("a moved room", () => {
     const refused = await one.problem("POST", "/v1/rooms/without/move", { host: "host-2" });
     expect(refused.code).toBe("cluster_unavailable");
     await service.postgres.begin();
-    await until("it is here", async () => (await one.api("GET", "/v1/rooms/without")).status === 200);
+    await until("the room is on this host", async () => (await one.api("GET", "/v1/rooms/without")).status === 200);
     expect(await seen("without")).toEqual(before);
-    await until("it moves", async () => {
+    await until("the room has moved", async () => {
       return (await one.api("POST", "/v1/rooms/without/move", { host: "host-2" })).status === 200;
     });
     expect(await seen("without")).toEqual(before);
@@ -212,11 +215,11 @@ describe("either host is killed at any step", () => {
       const writing = writers(room_id);
       // The victim may be the called daemon itself.
       await one.api("POST", `/v1/rooms/${room_id}/move`, { host: "host-2" }).catch(() => null);
-      await until("it has ended", () => !victim.runs);
+      await until("the daemon has exited", () => !victim.runs);
       await victim.restart();
       await service.knowEachOther();
       const written = await writing.end();
-      await until("both lead to it", async () => {
+      await until("both hosts route to the owner", async () => {
         const answers = await Promise.all([one, two].map((host) => host.api("GET", `/v1/rooms/${room_id}`)));
         return answers.every(({ status }) => status === 200);
       });
@@ -228,8 +231,11 @@ describe("either host is killed at any step", () => {
       const after = await seen(room_id);
       expect({ ...after, messages: after.messages.slice(0, 3) }).toEqual(before);
       expect(numbersIn(after.messages).slice(3).sort(byNumber)).toEqual(written);
-      await until("nothing is left of it elsewhere", () => leftOn(isThere ? one : two, before.record.room_uid) === "");
-      await until("nothing is left of what was packed", () => packedOn(one, before.record.room_uid) === "");
+      await until(
+        "no copy remains on the other host",
+        () => leftOn(isThere ? one : two, before.record.room_uid) === "",
+      );
+      await until("no packed file remains", () => packedOn(one, before.record.room_uid) === "");
       // The room continues, and can be moved again.
       await two.ok("POST", `/v1/rooms/${room_id}/messages`, { source: "a", destination: "b", payload: { n: 4 } });
       await one.ok("POST", `/v1/rooms/${room_id}/move`, { host: isThere ? "host-1" : "host-2" });
@@ -259,7 +265,7 @@ function writers(room_id: string) {
         said = JSON.stringify(answer?.body ?? null);
         return answer !== null && answer.status < 300;
       };
-      await until("it is taken", taken, RESTART_MS).catch((error: unknown) => {
+      await until("the message is accepted", taken, RESTART_MS).catch((error: unknown) => {
         throw new Error(`${host.env.ROOMD_HOST_ID} said ${said}\n${host.log.slice(-3000)}`, { cause: error });
       });
       written.push(n);
@@ -282,7 +288,7 @@ const numbersIn = (messages: readonly { payload: unknown }[]) =>
 describe("a host that is evacuated", () => {
   test("moves its rooms to the others one by one, and receives no more", async () => {
     const three = await service.add();
-    await until("all know it", async () => {
+    await until("all hosts know each other", async () => {
       const lists = await Promise.all([one, two, three].map((host) => host.ok("GET", "/v1/hosts")));
       return lists.every(({ items }) => items.filter(({ state }: Json) => state === "active").length === 3);
     });
@@ -309,20 +315,20 @@ describe("a destination that dies once it owns the room", () => {
   test("keeps the room moving until it is removed: then the room continues on its former host", async () => {
     const goal = await service.add({ env: { ROOMD_FAULT_POINT: "move.placed=kill" } });
     const name = `host-${service.hosts.length}`;
-    await until("it is known", async () =>
+    await until("the new host is active", async () =>
       (await one.ok("GET", "/v1/hosts")).items.some((each: Json) => each.host === name && each.state === "active"),
     );
     await filled("stranded");
     const before = await seen("stranded");
     expect((await one.problem("POST", "/v1/rooms/stranded/move", { host: name })).code).toBe("room_moving");
     // The connection breaks first; the exit of the process is reported later.
-    await until("the goal has ended", () => !goal.runs);
+    await until("the target host has exited", () => !goal.runs);
     expect((await one.problem("GET", "/v1/rooms/stranded")).code).toBe("room_moving");
     expect((await two.problem("GET", "/v1/rooms/stranded")).code).toMatch(/room_moving|host_unreachable/);
     const { status, stdout } = await two.cli(["cluster", "remove", name, "--force", "--json"]);
     expect([status, JSON.parse(stdout).rooms_lost]).toMatchObject([0, [{ room_id: "stranded" }]]);
     for (const host of [one, two]) {
-      await until("it is there again", async () => (await host.api("GET", "/v1/rooms/stranded")).status === 200);
+      await until("the room is active again", async () => (await host.api("GET", "/v1/rooms/stranded")).status === 200);
     }
     expect((await two.ok("GET", "/v1/rooms/stranded")).status).toMatchObject({
       ...{ reason: "returned", message: expect.stringContaining(name) },
@@ -332,7 +338,10 @@ describe("a destination that dies once it owns the room", () => {
     // A host that returns as if no room had been transferred does not accept it.
     delete goal.env.ROOMD_FAULT_POINT;
     await goal.serve();
-    await until("it has tried", () => goal.logged({ level: "error", room_uid: before.record.room_uid }).length > 0);
+    await until(
+      "the target host has tried to settle the move",
+      () => goal.logged({ level: "error", room_uid: before.record.room_uid }).length > 0,
+    );
     expect(existsSync(join(goal.dataDir, "rooms", before.record.room_uid, "drive"))).toBe(true);
     expect((await goal.problem("GET", "/v1/rooms/stranded")).status).toBe(503);
     await one.ok("POST", "/v1/rooms/stranded/move", { host: "host-2" });

@@ -83,7 +83,7 @@ describe("a host that was rolled back to before a room moved away", { timeout: 1
       ]);
     }
     await until(
-      "its copy is retired",
+      "the copy is retired",
       () => one.logged({ level: "error", host: "host-2" }).length > 0 && hasRetired("older"),
     );
     expect(answeredBy(await post(one, "older", "last"))).toEqual([202, "host-2"]);
@@ -131,7 +131,7 @@ describe("a backup of a host that is restored while the host runs", { timeout: 1
     expect((await two.api("GET", "/v1/rooms/backed-up")).status).toBe(200);
     const forced = await two.cli(["cluster", "rejoin", "--force"], undefined, there);
     expect(forced.status).toBe(0);
-    await until("the other data are none", async () => (await checkOf(two, "membership")) === "fail");
+    await until("the check of the membership fails", async () => (await checkOf(two, "membership")) === "fail");
     expect((await two.api("PATCH", "/v1/rooms/backed-up", { labels: { a: "b" } })).body.code).toBe("not_a_member");
     await two.end("SIGTERM");
     Object.assign(two.env, there);
@@ -150,7 +150,10 @@ describe("a removed host that still runs", { timeout: 60_000 }, () => {
     await until("the name is free", async () =>
       [201].includes((await one.api("POST", "/v1/rooms", { room_id: "taken", host: "host-1" })).status),
     );
-    await until("host-2 knows it", async () => (await checkOf(two, "membership")) === "fail");
+    await until(
+      "the check of the membership fails on host-2",
+      async () => (await checkOf(two, "membership")) === "fail",
+    );
     // The name was taken by a later change.
     await until("host-2 knows the other room", async () => (await two.api("GET", "/v1/rooms/taken")).status === 503);
     for (const asked of [

@@ -63,12 +63,12 @@ describe.skipIf(reason !== null)("hosts on a PostgreSQL by Patroni", () => {
   async function during(what: string, happens: () => Promise<void>): Promise<void> {
     const [one, two, three] = service.hosts as [TestDaemon, TestDaemon, TestDaemon];
     const making = new Making(what.replaceAll(" ", "-"), [one, two]);
-    await until("some are made", () => making.made.size >= STEADY_ROOMS, BACK_MS);
+    await until("rooms are created", () => making.made.size >= STEADY_ROOMS, BACK_MS);
     const [before, since] = [making.made.size, performance.now()];
     await happens();
     const happenedMs = performance.now() - since;
-    await until("they are made again", () => making.lastAt > since + 1 && making.made.size > before + 5, BACK_MS);
-    await until("as many are made", () => making.made.size >= before + STEADY_ROOMS, BACK_MS);
+    await until("rooms are created again", () => making.lastAt > since + 1 && making.made.size > before + 5, BACK_MS);
+    await until("more rooms are created", () => making.made.size >= before + STEADY_ROOMS, BACK_MS);
     await making.end();
     const { longestMs, answers } = making;
     const ms = [happenedMs, longestMs].map(Math.round).join(" ms, no room for ");
@@ -117,7 +117,7 @@ class Making {
         else if (!["room_id_in_use", "cluster_unavailable"].includes(said)) throw new Error(JSON.stringify(body));
         return said !== "cluster_unavailable";
       };
-      await until(`${room_id} is there`, isThere, BACK_MS);
+      await until(`room ${room_id} is found`, isThere, BACK_MS);
     }
   }
 

@@ -55,9 +55,9 @@ test("a room with rows on both hosts counts once", async () => {
   const said = `SELECT "row" ->> 'moved_use' FROM roomd.rows WHERE tbl = 'placements' AND "row" ->> 'room_id' = 'moves'
     AND "row" ->> 'host_id' = 'host-2'`;
   // The room is active on the next host, which has recorded that.
-  await until("the next host has it", async () => (await two.api("GET", "/v1/rooms/moves")).status === 200);
+  await until("the next host owns the room", async () => (await two.api("GET", "/v1/rooms/moves")).status === 200);
   await until(
-    "it has its rows",
+    "the rows of the room are in the directory",
     async () =>
       (await service.postgres.sql(`SELECT count(*) FROM (${said}) AS said`)) === "1" &&
       (await service.postgres.sql(said)) === "",

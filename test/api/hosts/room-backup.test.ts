@@ -69,8 +69,8 @@ async function expectNothingOf(room: string): Promise<void> {
   expect(items.map(({ room_id }: Json) => room_id)).not.toContain(room);
   const known = new Set(items.map(({ room_uid }: Json) => room_uid));
   for (const host of [one, two]) {
-    await until("no file is left", () => namesIn(host, "room-files").length === 0);
-    await until("no room is left", () => namesIn(host, "rooms").every((uid) => known.has(uid)));
+    await until("no room file remains", () => namesIn(host, "room-files").length === 0);
+    await until("no room directory remains", () => namesIn(host, "rooms").every((uid) => known.has(uid)));
   }
 }
 
@@ -116,7 +116,7 @@ async function half(by: TestDaemon, room: string, host: string) {
   });
   sending.write(file.subarray(0, file.length / 2));
   const to = host === "host-1" ? one : two;
-  await until("it is under way", () => namesIn(to, "room-files").length > 0);
+  await until("the restore is in progress", () => namesIn(to, "room-files").length > 0);
   return { sending, over };
 }
 

@@ -88,12 +88,12 @@ test("a reader that follows a room while it moves is disconnected, and misses no
   const reader = new Reader("followed");
   const reading = reader.run();
   for (let n = 0; n < 40; n++) {
-    await until("it is written", async () => {
+    await until("a file is written", async () => {
       return (await two.api("POST", "/v1/rooms/followed/drive/write", fileOf(n))).status < 300;
     });
     if (n % 10 === 5) await move("followed", n % 20 === 5 ? "host-2" : "host-1");
   }
-  await until("it has all", async () => writtenIn(reader.events).includes(39));
+  await until("all events have arrived", async () => writtenIn(reader.events).includes(39));
   await one.ok("DELETE", "/v1/rooms/followed");
   await reading;
   expect(writtenIn(reader.events)).toEqual(Array.from({ length: 40 }, (_, n) => n));

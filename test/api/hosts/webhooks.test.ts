@@ -51,7 +51,10 @@ let made = 0;
 async function hook(types: string[]): Promise<Hook> {
   const path = `/hook-${++made}`;
   const { webhook_id, secret } = await one.ok("POST", HOOKS, { url: receiver.url(path), types });
-  await until("the other host knows it", async () => (await two.api("GET", `${HOOKS}/${webhook_id}`)).status === 200);
+  await until(
+    "the other host knows the webhook",
+    async () => (await two.api("GET", `${HOOKS}/${webhook_id}`)).status === 200,
+  );
   return { webhook_id, secret, path };
 }
 
@@ -85,7 +88,7 @@ test("events of either host arrive once, signed with one secret, and both hosts 
   for (const each of all) verify(each, own.secret);
   for (const host of [one, two]) {
     // The reads are events too, which each host processes a moment later.
-    const shown = await until("both have counted, and looked at all", async () => {
+    const shown = await until("both hosts have sent all events", async () => {
       const found = await host.ok("GET", `${HOOKS}/${own.webhook_id}`);
       return found.sent_count === 2 && found.behind_count === 0 && found;
     });
@@ -114,7 +117,7 @@ test("a new secret, a deletion and a re-creation reach both hosts", async () => 
     count += 2;
     return (await arrived(own.path, count)).slice(count - 2);
   };
-  await until("both sign by the new one", async () => {
+  await until("both hosts sign with the new secret", async () => {
     return (await next()).every((each) => {
       try {
         return verify(each, secret) !== undefined;
@@ -125,15 +128,15 @@ test("a new secret, a deletion and a re-creation reach both hosts", async () => 
   });
   await two.ok("PATCH", `${HOOKS}/${own.webhook_id}`, { enabled: false });
   const isOff = async (host: TestDaemon) => (await host.ok("GET", `${HOOKS}/${own.webhook_id}`)).enabled === false;
-  await until("both know that it is off", async () => (await isOff(one)) && (await isOff(two)));
+  await until("both hosts know that the webhook is disabled", async () => (await isOff(one)) && (await isOff(two)));
   const meanwhile = await happen();
   await one.ok("PATCH", `${HOOKS}/${own.webhook_id}`, { enabled: true });
-  await until("what happened meanwhile comes", () => {
+  await until("the events of the interruption have arrived", () => {
     const names = roomsOf(receiver.at(own.path));
     return meanwhile.every((name) => names.includes(name));
   });
   await two.ok("DELETE", `${HOOKS}/${own.webhook_id}`);
-  await until("it is gone on both", async () => {
+  await until("the webhook is deleted on both hosts", async () => {
     const answers = await Promise.all([one, two].map((host) => host.api("GET", `${HOOKS}/${own.webhook_id}`)));
     return answers.every(({ status }) => status === 404);
   });
@@ -145,12 +148,12 @@ test("a receiver that answers 410 gets no more from either host until the other 
   await happen();
   const isGone = async (host: TestDaemon) =>
     (await host.ok("GET", `${HOOKS}/${own.webhook_id}`)).disabled_reason === "gone";
-  await until("both know that it is off", async () => (await isGone(one)) && (await isGone(two)));
+  await until("both hosts know that the webhook is deleted", async () => (await isGone(one)) && (await isGone(two)));
   answer(own, 204);
   const before = receiver.at(own.path).length;
   await two.ok("PATCH", `${HOOKS}/${own.webhook_id}`, { enabled: true });
   const names = await happen();
-  await until("both send again", () => {
+  await until("both hosts send again", () => {
     const since = roomsOf(receiver.at(own.path).slice(before));
     return names.every((name) => since.includes(name));
   });
@@ -161,7 +164,7 @@ test("failed deliveries are listed by both hosts in one order, and redelivered b
   answer(own, 500);
   const names = await happen();
   for (const host of [one, two]) {
-    const items = await until("two wait", async () => {
+    const items = await until("two deliveries wait", async () => {
       const found: Json[] = (await host.ok("GET", `${HOOKS}/${own.webhook_id}/deliveries`)).items;
       return found.length === 2 && found;
     });
@@ -189,18 +192,18 @@ test("a killed host resumes with the same IDs, and an unavailable one does not b
   const own = await hook(["room.created"]);
   answer(own, 500);
   await happen();
-  await until("each has tried", () => receiver.at(own.path).length >= 2);
+  await until("both hosts have tried", () => receiver.at(own.path).length >= 2);
   await two.end("SIGKILL");
   answer(own, 204);
   await one.ok("POST", "/v1/rooms", { room_id: "while-away", host: "host-1" });
-  await until("the other sends", () => roomsOf(receiver.at(own.path)).includes("while-away"));
+  await until("the other host sends", () => roomsOf(receiver.at(own.path)).includes("while-away"));
   for (const path of [HOOKS, `${HOOKS}/${own.webhook_id}`, `${HOOKS}/${own.webhook_id}/deliveries`]) {
     const { warnings } = await one.ok("GET", path);
     expect(warnings).toEqual([expect.stringContaining("host-2")]);
   }
   await two.serve();
   const ids = await until(
-    "all are taken",
+    "all deliveries are made",
     async () => {
       const { waiting_count, sent_count } = await one.ok("GET", `${HOOKS}/${own.webhook_id}`);
       return (

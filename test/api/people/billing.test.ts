@@ -50,7 +50,7 @@ afterAll(async () => {
 const send = async ({ body, signature }: Notice) =>
   await fetch(`${daemon.url}/billing/events`, { method: "POST", body, headers: { "stripe-signature": signature } });
 const settled = async () =>
-  await until("all notices are seen to", () =>
+  await until("all notices are processed", () =>
     people.sql((database) => database.prepare("SELECT 1 FROM billing_events WHERE done_at IS NULL").get() === null),
   );
 /** Sends a notice that the subscription has changed, as the payment service does. */
@@ -168,7 +168,7 @@ test("can buy when the payment service has switched to another account (test or 
 describe("the subscription of an organization that ends", () => {
   const ended = async (orgId: string) =>
     await until(
-      "it has ended",
+      "the organization is deleted",
       () =>
         people.sql((database) => database.prepare("SELECT ended_at FROM orgs WHERE org_id = ?").get(orgId) as Json)
           .ended_at,
@@ -256,7 +256,7 @@ describe("a notice", () => {
           const asked = service.asked.length;
           service.isSilent = true;
           await send(await service.notice("customer.subscription.updated", about));
-          await until("it asks", () => service.asked.length > asked);
+          await until("the payment service is queried", () => service.asked.length > asked);
           await daemon.end("SIGKILL");
           service.isSilent = false;
           await daemon.serve();
@@ -392,7 +392,7 @@ test("an unresponsive payment service does not delay the daemon's stop", async (
   const asked = service.asked.length;
   service.isSilent = true;
   await tell(subscription);
-  await until("it asks", () => service.asked.length > asked);
+  await until("the payment service is queried", () => service.asked.length > asked);
   const begun = performance.now();
   await daemon.end("SIGTERM");
   const tookMs = performance.now() - begun;

@@ -84,7 +84,10 @@ describe("open sign-up", () => {
     const { visitor: second } = await signUp("once+more@example.org", "once more");
     expect(await creditsOf(second)).toMatchObject({ granted: 0, remaining: 0 });
     await first.send("/org/end", { org_name: "once" });
-    await until("it has ended", () => rows("SELECT 1 FROM orgs WHERE name = 'once' AND ended_at IS NULL").length === 0);
+    await until(
+      "the organization is deleted",
+      () => rows("SELECT 1 FROM orgs WHERE name = 'once' AND ended_at IS NULL").length === 0,
+    );
     const { status, stderr } = await daemon.cli(["user", "forget", "once@example.org"]);
     expect([status, stderr]).toEqual([0, ""]);
     const { visitor: third } = await signUp("once@example.org", "once again");
@@ -133,7 +136,10 @@ describe("open sign-up", () => {
     const said = [];
     for (let n = 0; n < 8; n++) said.push(saidBy(await ask("much@example.org")));
     expect(new Set(said).size).toBe(1);
-    await until("five are sent", () => mail.letters.filter(({ to }) => to[0] === "much@example.org").length === 5);
+    await until(
+      "five e-mails are sent",
+      () => mail.letters.filter(({ to }) => to[0] === "much@example.org").length === 5,
+    );
     expect(rows("SELECT * FROM mails WHERE to_address = 'much@example.org'")).toHaveLength(5);
   });
 
@@ -150,7 +156,7 @@ describe("open sign-up", () => {
   test("a permanently rejected e-mail is not retried, and the link of an e-mail is stored nowhere", async () => {
     await ask("nobody@example.org");
     const outcome = () => rows("SELECT * FROM mails WHERE to_address = 'nobody@example.org'")[0]?.outcome;
-    await until("it is refused", () => outcome() === "refused");
+    await until("the e-mail is refused", () => outcome() === "refused");
     await ask("secret@example.org");
     const { token } = linkIn(await mail.letterTo("secret@example.org", /Finish/));
     const kept = rows("SELECT * FROM links UNION ALL SELECT *, null, null, null FROM mails");
@@ -234,7 +240,7 @@ describe("an existing user", () => {
     const { org_id } = (await visitor.api("GET", "/v1/account")).body;
     await visitor.send("/org/end", { org_name: "gone" });
     const ended = `SELECT 1 FROM orgs WHERE org_id = '${org_id}' AND ended_at IS NOT NULL`;
-    await until("it has ended", () => rows(ended).length > 0);
+    await until("the organization is deleted", () => rows(ended).length > 0);
     const { answer } = await signUp("gone@example.org", "back");
     expect([answer.status, answer.to]).toEqual([303, "/"]);
   });
@@ -357,7 +363,7 @@ describe("the mail server", () => {
     await other.restart("SIGKILL");
     const late = await MailServer.start({ port });
     try {
-      await until("it comes", () => late.letters.length > 0, 60_000);
+      await until("the e-mail has arrived", () => late.letters.length > 0, 60_000);
       expect((await finish(linkIn(late.letters[0] as never).token, "late", other)).answer.to).toBe("/");
     } finally {
       await late.stop();
@@ -393,7 +399,7 @@ describe("the mail server", () => {
           const letter = await server.letterTo("tls@example.org", /Finish/);
           expect(letter).toMatchObject({ secure: true, user: "roomd" });
         } else {
-          await until("it is refused", () => other.logged({ level: "warn" }).some(({ mail_id }) => mail_id));
+          await until("the e-mail has failed", () => other.logged({ level: "warn" }).some(({ mail_id }) => mail_id));
           expect(server.letters).toEqual([]);
         }
       }

@@ -122,7 +122,10 @@ describe("fetching", () => {
       place.answer(`/slow-${n}.json`, () => held.promise.then(() => new Response("no", { status: 500 }))),
     );
     const waiting = slow.map((client_id) => consent(client_id));
-    await until("both are asked for", () => place.asked.filter((path) => path.startsWith("/slow-")).length === 2);
+    await until(
+      "both documents are requested",
+      () => place.asked.filter((path) => path.startsWith("/slow-")).length === 2,
+    );
     expect((await consent(put("/third.json"))).status).toBe(429);
     // A cached document needs no fetch.
     expect((await consent(place.url("/good.json"))).text).toContain("By document");

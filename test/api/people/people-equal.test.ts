@@ -88,7 +88,7 @@ class Place {
       // Whatever is written after the answer is written before this.
       await this.daemon.ok("POST", "/v1/orgs/self/keys", { name: id });
       // The carrier's commit would take the next request's writes along, under its own name.
-      await until("its letters are sent", () => this.#unsent() === 0, 60_000);
+      await until("the e-mails are sent", () => this.#unsent() === 0, 60_000);
     }
     const statements = statementsOf(this.daemon);
     const askedOf = (each: string): Asked => {

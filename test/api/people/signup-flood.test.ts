@@ -101,7 +101,7 @@ test.skipIf(leftOut !== null)(
       database.prepare("SELECT to_address FROM mails WHERE to_address <> ''").all(),
     );
     expect(rows.length).toBeLessThanOrEqual(PER_DAY);
-    await until("all letters are sent", () => mail.letters.length === rows.length, 60_000);
+    await until("all e-mails are sent", () => mail.letters.length === rows.length, 60_000);
     const each = Map.groupBy(mail.letters, ({ to }) => to[0]);
     expect(Math.max(...[...each.values()].map((letters) => letters.length))).toBeLessThanOrEqual(5);
     expect(asked["429"]).toBeGreaterThan(ATTEMPTS / 2 - 100);

@@ -226,16 +226,16 @@ test.each([
   daemon.env[FAULT_VARIABLE] = `${point}=kill`;
   await daemon.serve();
   await daemon.api("POST", room(name, `/checkpoints/${checkpoint_id}/restore`)).catch(() => null);
-  await until("it is dead", () => !daemon.runs);
+  await until("the daemon has exited", () => !daemon.runs);
   delete daemon.env[FAULT_VARIABLE];
   await daemon.serve();
   const before = { mark: "after", ids: ["before", "after"], arrived: ["one", "two"] };
   const restored = { mark: "before", ids: ["before"], arrived: ["one"] };
   const found = async () => ({ mark: await read(name, "mark"), ids: await idsIn(name), arrived: await arrived(name) });
-  if (outcome === "restored") await until("it is restored", async () => Bun.deepEquals(await found(), restored));
+  if (outcome === "restored") await until("the room is restored", async () => Bun.deepEquals(await found(), restored));
   expect(await found()).toEqual(outcome === "before" ? before : restored);
-  await until("no row is left that no room has", () => rowsOf(daemon).strays.length === 0);
-  await until("it takes messages", async () => {
+  await until("no row without a room remains", () => rowsOf(daemon).strays.length === 0);
+  await until("the room accepts messages", async () => {
     const message = { source: "one", destination: "two", message_id: "later" };
     return (await daemon.api("POST", room(name, "/messages"), message)).status === 202;
   });
@@ -257,10 +257,10 @@ describe("the repeated call", () => {
     const body = verb === "fork" ? { room_id: `${name}-2` } : {};
     const call = () => daemon.api("POST", room(name, `/${verb}`), body, { "idempotency-key": name });
     await call().catch(() => null);
-    await until("it is dead", () => !daemon.runs);
+    await until("the daemon has exited", () => !daemon.runs);
     delete daemon.env[FAULT_VARIABLE];
     await daemon.serve();
-    await until("no row is left of a room that was not made", () => rowsOf(daemon).strays.length === 0);
+    await until("no row without a room remains", () => rowsOf(daemon).strays.length === 0);
     const { status, body: made } = await call();
     expect(status).toBe(201);
     expect((await call()).body).toEqual(made);

@@ -71,7 +71,7 @@ async function measured(name: string, entries: number): Promise<void> {
   let used: Json = null;
   await Promise.all([
     until(
-      "it is measured",
+      "the drive is measured",
       async () => {
         const { drive } = await daemon.ok("GET", `/v1/rooms/${name}`);
         if (drive.file_count >= entries) used = drive;
@@ -85,7 +85,7 @@ async function measured(name: string, entries: number): Promise<void> {
 
 const erased = async (name: string, drive: string) => {
   await daemon.ok("DELETE", `/v1/rooms/${name}?drive=delete`);
-  await until("the drive is gone", () => !existsSync(join(drive, "..")), DEADLINE_MS);
+  await until("the drive is erased", () => !existsSync(join(drive, "..")), DEADLINE_MS);
 };
 
 test(

@@ -25,7 +25,7 @@ test.each(["message.staged=kill", "message.staged=kill@2", "message.staged=kill@
       daemon.ok("POST", `${ROOM}/messages`, { source: "agent-0", destination: "*", payload: 1, message_id: "all" });
     await expect(send()).rejects.toThrow();
     delete daemon.env[FAULT_VARIABLE];
-    await until("it is dead", () => !daemon.runs);
+    await until("the daemon has exited", () => !daemon.runs);
     await daemon.serve();
     const inboxOf = async (agent: string) =>
       (await daemon.ok("GET", `${ROOM}/messages?agent_id=${agent}`)).items.filter(({ seq }: Json) => seq > AGENTS);

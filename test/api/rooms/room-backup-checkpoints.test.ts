@@ -36,8 +36,8 @@ async function expectNothingLeft(): Promise<void> {
   const rooms = new Set((await daemon.ok("GET", "/v1/rooms?limit=1000")).items.map(({ room_uid }: Json) => room_uid));
   const namesIn = (name: string) =>
     existsSync(join(daemon.dataDir, name)) ? readdirSync(join(daemon.dataDir, name)) : [];
-  await until("no file is left", () => namesIn("room-files").length === 0);
-  await until("no room is left", () => namesIn("rooms").every((name) => rooms.has(name)));
+  await until("no room file remains", () => namesIn("room-files").length === 0);
+  await until("no room directory remains", () => namesIn("rooms").every((name) => rooms.has(name)));
 }
 
 beforeAll(async () => {
@@ -142,7 +142,7 @@ test.each(["backup.drive", "backup.made"])(
     await daemon.serve();
     const name = point.replace(".", "-");
     await bringBack(name, file).catch(() => null);
-    await until("it is dead", () => !daemon.runs);
+    await until("the daemon has exited", () => !daemon.runs);
     delete daemon.env[FAULT_VARIABLE];
     await daemon.serve();
     await expectNothingLeft();

@@ -91,9 +91,9 @@ const arrive = (name: string, agent_id: string) =>
 /** Nothing remains of files, or of rooms that failed to be created. */
 async function expectNothingLeft(): Promise<void> {
   const rooms = new Set((await daemon.ok("GET", "/v1/rooms?limit=1000")).items.map(({ room_uid }: Json) => room_uid));
-  await until("no file is left", () => namesIn("room-files").length === 0);
+  await until("no room file remains", () => namesIn("room-files").length === 0);
   expect(namesIn("rooms").filter((name) => !rooms.has(name) && !others.has(name))).toEqual([]);
-  await until("no row is left", () => rowsOf(daemon).strays.length === 0);
+  await until("no row without a room remains", () => rowsOf(daemon).strays.length === 0);
 }
 /** Of another organization. */
 const others = new Set<string>();
@@ -359,7 +359,7 @@ test.each(["backup.copied", "backup.packed", "backup.read", "backup.drive", "bac
     const name = point.replace(".", "-");
     const isTaking = ["backup.copied", "backup.packed"].includes(point);
     await (isTaking ? backup("source") : bringBack(name, file)).catch(() => null);
-    await until("it is dead", () => !daemon.runs);
+    await until("the daemon has exited", () => !daemon.runs);
     delete daemon.env[FAULT_VARIABLE];
     await daemon.serve();
     await expectNothingLeft();

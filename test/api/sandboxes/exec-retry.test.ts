@@ -48,7 +48,7 @@ test("a call repeated after a daemon restart uses the same exec_id", async () =>
   daemon.env[FAULT_VARIABLE] = "audit.recorded=kill";
   await daemon.restart();
   await expect(call("exec", "before")).rejects.toThrow();
-  await until("it has ended", () => !daemon.runs);
+  await until("the daemon has exited", () => !daemon.runs);
   delete daemon.env[FAULT_VARIABLE];
   await daemon.serve();
   await call("exec", "before");

@@ -25,7 +25,7 @@ test("hibernate-all ends the running service, and refuses if none runs", async (
   const said: string[] = [];
   createInterface({ input: receiver.stdout }).on("line", (line) => said.push(line));
   try {
-    await until("the receiver is there", () => said.length > 0);
+    await until("the receiver listens", () => said.length > 0);
     await using daemon = await TestDaemon.start({ env: { NOTIFY_SOCKET: address } });
     const flag = join(daemon.runtimeDir, "hibernate-all");
 
@@ -35,9 +35,9 @@ test("hibernate-all ends the running service, and refuses if none runs", async (
 
     const done = await daemon.cli(["hibernate", "--all", "--json"]);
     expect([done.status, JSON.parse(done.stdout)]).toEqual([0, { hibernated: 0, left_out: [] }]);
-    await until("it has ended", () => daemon.exitCode === 0);
+    await until("the daemon has exited", () => daemon.exitCode === 0);
     expect(existsSync(flag)).toBe(false);
-    await until("it says that it takes longer", () => said.some((line) => line.startsWith("EXTEND_TIMEOUT_USEC=")));
+    await until("the stop timeout is extended", () => said.some((line) => line.startsWith("EXTEND_TIMEOUT_USEC=")));
     expect(said.indexOf("STOPPING=1")).toBeLessThan(said.findIndex((line) => line.startsWith("EXTEND")));
 
     const again = await daemon.cli(["hibernate", "--all"]);
@@ -53,7 +53,7 @@ test("hibernate-all ends the running service, and refuses if none runs", async (
     // An end as any other.
     said.length = 0;
     expect(await daemon.end("SIGTERM")).toBe(0);
-    await until("it says that it stops", () => said.includes("STOPPING=1"));
+    await until("the service is stopping", () => said.includes("STOPPING=1"));
     expect(said.filter((line) => line.startsWith("EXTEND"))).toEqual([]);
   } finally {
     receiver.kill("SIGKILL");

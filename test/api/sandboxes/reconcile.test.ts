@@ -35,7 +35,7 @@ test("processes, sockets and directories without a sandbox are removed; those of
   const shareOf = (id: string) => pretendedShare(join(daemon.runtimeDir, "g", id, "fs", "drive.sock"));
   // On start the daemon also sweeps leftovers of builds.
   const first = shareOf(newId("sbx"));
-  await until("a pass is over", () => ended(first));
+  await until("a reconcile pass is done", () => ended(first));
   const trial = pretendedShare(join(daemon.runtimeDir, "t", template, "fs", "drive.sock"));
   const other = pretendedShare(join(`${daemon.runtimeDir}2`, "g", alone, "fs", "drive.sock"));
   const own = shareOf(alone);
@@ -43,11 +43,11 @@ test("processes, sockets and directories without a sandbox are removed; those of
   for (const directory of directories) mkdirSync(directory, { recursive: true });
   writeFileSync(join(daemon.dataDir, "sandboxes", found, "disk.qcow2"), "left");
 
-  await until("the process has ended", () => ended(own));
-  await until("the directories are gone", () => !directories.some((directory) => existsSync(directory)));
+  await until("the process has exited", () => ended(own));
+  await until("the directories are removed", () => !directories.some((directory) => existsSync(directory)));
   // Each pass examines them too.
   expect([ended(trial), ended(other)]).toEqual([false, false]);
-  await until("it is in the log", () => [alone, found].every((id) => daemon.log.includes(id)));
+  await until("the findings are logged", () => [alone, found].every((id) => daemon.log.includes(id)));
 });
 
 test("a daemon sweeps at its start after a kill, within a minute", async () => {
@@ -55,5 +55,5 @@ test("a daemon sweeps at its start after a kill, within a minute", async () => {
   await daemon.end("SIGKILL");
   const left = pretendedShare(join(daemon.runtimeDir, "g", newId("sbx"), "fs", "drive.sock"));
   await daemon.serve();
-  await until("the process has ended", () => ended(left));
+  await until("the process has exited", () => ended(left));
 });

@@ -133,9 +133,9 @@ test("an invalid build is refused with all errors before anything is fetched", a
 test("a build is followed, cancelled, and visible to its organization only", async () => {
   const asked = await ask("slow", { secrets: { token: SECRET }, registry_auth: '{"auths":{}}' });
   const path = buildPath(asked);
-  await until("something is fetched", () => connections.size > 0);
+  await until("a connection to the registry is open", () => connections.size > 0);
   const pulling = async () => (await daemon.ok("GET", path)).state === "pulling";
-  await until("it says so", pulling);
+  await until("the stream shows the state pulling", pulling);
   expect(await daemon.ok("GET", path)).toMatchObject({ state: "pulling", finished_at: null, failure: null });
   for (const of of [path, `${path}/stream`]) expect((await daemon.api("GET", of, undefined, other)).status).toBe(404);
   expect((await daemon.api("DELETE", path, undefined, other)).status).toBe(404);
@@ -184,7 +184,7 @@ test("builds and templates per organization are limited, and a name has one buil
   for (const build of [...others, first]) await daemon.ok("DELETE", buildPath(build));
   const path = buildPath(theirs);
   await until(
-    "theirs is under way",
+    "the build of the other organization is pulling",
     async () => (await daemon.api("GET", path, undefined, other)).body.state === "pulling",
   );
   await daemon.api("DELETE", path, undefined, other);
@@ -238,11 +238,11 @@ describe("the disk usage of templates", () => {
   test("cancels a build that cannot fit, without leftovers", async () => {
     const { body } = await askOther("grows");
     const home = join(daemon.dataDir, "org-templates", otherId, "grows");
-    await until("something is fetched", () => connections.size > 0);
+    await until("a connection to the registry is open", () => connections.size > 0);
     const [version = ""] = readdirSync(home);
     writeFileSync(join(home, version, "root.qcow2"), new Uint8Array(6 * MIB).fill(1));
     const path = buildPath(body);
-    await until("it has ended", async () => (await ofOther("GET", path)).body.finished_at !== null);
+    await until("the build is finished", async () => (await ofOther("GET", path)).body.finished_at !== null);
     expect((await ofOther("GET", path)).body).toMatchObject({
       state: "failed",
       failure: { code: "quota_exceeded", details: { limit: "template_mib", used: 6, cap: 4 } },
@@ -255,16 +255,16 @@ describe("the disk usage of templates", () => {
     own(otherId, "waits", 0);
     const [first, waits] = [await askOther("first"), await askOther("waits")];
     expect([first.status, waits.status]).toEqual([202, 202]);
-    await until("something is fetched", () => connections.size > 0);
+    await until("a connection to the registry is open", () => connections.size > 0);
     own(otherId, "large", 4);
     await ofOther("DELETE", buildPath(first.body));
     const path = buildPath(waits.body);
-    await until("it has ended", async () => (await ofOther("GET", path)).body.finished_at !== null);
+    await until("the build is finished", async () => (await ofOther("GET", path)).body.finished_at !== null);
     expect((await ofOther("GET", path)).body).toMatchObject({
       state: "failed",
       failure: { code: "quota_exceeded", details: { limit: "template_mib", used: 5, cap: 4 } },
     });
-    await until("nothing is fetched", () => connections.size === 0);
+    await until("no connection to the registry is open", () => connections.size === 0);
     const home = join(daemon.dataDir, "org-templates", otherId, "waits");
     expect(readdirSync(home)).toHaveLength(2);
     expect(readdirSync(join(daemon.dataDir, "trials"))).toEqual([]);
@@ -287,7 +287,7 @@ test("a model starts a build, and follows it with the returned calls until its e
   const of = { template_id: "of-a-model", idempotency_key: "of-a-model" };
   const call = () => client.call("template_build", { ...of, from: image(), wait_ms: 500 });
   let begun = await call();
-  await until("it is pulled", async () => {
+  await until("the image is being pulled", async () => {
     begun = await call();
     return begun.result.state === "pulling" && begun.result.told.length > 0;
   });
@@ -343,7 +343,7 @@ test("the command uses no CPU while it waits for a build", async () => {
   const argv = ["template", "import", "waited-for", `docker://${host}/app:1`, "--json"];
   const child = spawn(BINARY, argv, { env: daemon.env, stdio: "ignore" });
   const ended = new Promise((done) => child.once("exit", done));
-  await until("something is fetched", () => connections.size > 0);
+  await until("a connection to the registry is open", () => connections.size > 0);
   /** Of the processor, in hundredths of a second. */
   const used = () => {
     const stat = readFileSync(`/proc/${child.pid}/stat`, "utf8");
@@ -369,41 +369,41 @@ test.each([
   const argv = ["template", "import", "given-up", `docker://${host}/app:1`, "--json"];
   const child = spawn(BINARY, argv, { env: daemon.env, stdio: ["ignore", "ignore", "pipe"] });
   const ended = new Promise<number | null>((done) => child.once("exit", (code) => done(code)));
-  await until("something is fetched", () => connections.size > 0);
+  await until("a connection to the registry is open", () => connections.size > 0);
   child.kill(signal);
   expect(await ended).toBe(status);
   // On a signal that it handles, the build exits only after its cleanup; after SIGKILL its processes exit automatically, and the daemon
   // sweeps.
-  await until("its programs are gone", () => left().length === 0);
-  await until("its files are gone", () => readdirSync(join(daemon.dataDir, "trials")).length === 0);
+  await until("the build's programs have exited", () => left().length === 0);
+  await until("the build's files are removed", () => readdirSync(join(daemon.dataDir, "trials")).length === 0);
   if (status !== null) expect(readdirSync(join(daemon.dataDir, "templates", "given-up"))).toEqual([]);
-  await until("its connections are gone", () => connections.size === 0);
+  await until("the build's connections are closed", () => connections.size === 0);
 });
 
 test("a kill of the daemon fails its builds, without leftovers", async () => {
   const asked = [await ask("cut"), await ask("waits")];
-  await until("something is fetched", () => connections.size > 0);
+  await until("a connection to the registry is open", () => connections.size > 0);
   await daemon.restart("SIGKILL");
-  await until("the programs are gone", () => left().length === 0);
+  await until("the build's programs have exited", () => left().length === 0);
   for (const build of asked) {
     const { failure, state } = await daemon.ok("GET", buildPath(build));
     expect([state, failure.detail]).toEqual(["failed", RESTARTED.detail]);
     const { events } = await readStream(daemon, buildPath(build));
     expect(events.at(-1)).toMatchObject({ type: "exit", state: "failed" });
   }
-  await until("its files are gone", () => readdirSync(join(daemon.dataDir, "trials")).length === 0);
+  await until("the build's files are removed", () => readdirSync(join(daemon.dataDir, "trials")).length === 0);
 });
 
 test("a stop of the daemon asks followers to reconnect, and running builds fail", async () => {
   const [current, waits] = [await ask("under-way"), await ask("waiting")];
-  await until("something is fetched", () => connections.size > 0);
+  await until("a connection to the registry is open", () => connections.size > 0);
   let heard = 0;
   const onEvent = ({ type }: Json) => {
     if (type === "started") heard++;
     return undefined;
   };
   const followed = [current, waits].map((build) => readStream(daemon, buildPath(build), { onEvent }));
-  await until("both are followed", () => heard === 2);
+  await until("both streams are open", () => heard === 2);
   await daemon.restart("SIGTERM");
   for (const { events } of await Promise.all(followed))
     expect(events.at(-1)).toMatchObject({ type: "error", code: "shutting_down", retryable: true });

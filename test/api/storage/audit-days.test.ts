@@ -170,7 +170,7 @@ test("a failed sync of a day ends the service with status 74, and the next start
   // It may end before it is ready.
   await daemon.serve().catch(() => {});
   delete daemon.env.DISK_RECORDER;
-  await until("the service has ended", () => (daemon.runs ? null : true));
+  await until("the service has exited", () => (daemon.runs ? null : true));
   expect(daemon.exitCode).toBe(DISK_FAILED_STATUS);
   expect(daysOf(daemon)).toEqual([]);
   await daemon.serve();
@@ -192,7 +192,7 @@ test("without space for a day, it waits and the service continues", { timeout: 1
   });
   await daemon.serve();
   delete daemon.env.DISK_RECORDER;
-  await until("it has failed", () => daemon.logged({ message: CLOSE_FAILED })[0] ?? null);
+  await until("the day could not be closed", () => daemon.logged({ message: CLOSE_FAILED })[0] ?? null);
   expect((await daemon.ok("GET", "/v1/orgs/self/audit/verify")).ok).toBe(true);
   expect(daysOf(daemon)).toEqual([]);
 });

@@ -16,7 +16,7 @@ test("an uncaught exception ends the service, its whole cause chain is logged, a
   daemon.env[FAULT_VARIABLE] = "room.made=throw";
   await daemon.serve();
   const cutOff = daemon.room("cut-off").catch(() => null);
-  await until("the service has ended", () => !daemon.runs);
+  await until("the service has exited", () => !daemon.runs);
   await cutOff;
   expect(daemon.exitCode).toBe(125);
   const [{ error, stack }] = daemon.logged({ level: "error" }) as [Json];

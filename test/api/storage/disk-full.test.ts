@@ -140,7 +140,7 @@ describe.skipIf(whyNot !== null)("a disk that fills up in the middle of a call",
           { "idempotency-key": point },
         );
       const stalled = append();
-      await until("it has come there", () => daemon.log.includes(`"fault_point":"${point}"`));
+      await until("the daemon is at the fault point", () => daemon.log.includes(`"fault_point":"${point}"`));
       expect((await append()).body.code).toBe("idempotency_in_progress");
       // Until not even the record of a call that did nothing can be written.
       do fill();

@@ -96,7 +96,7 @@ async function failSync(name: string, count: number, most = Number.POSITIVE_INFI
     const over = performance.now() + WORK_MS;
     const isOver = () => !daemon.runs || performance.now() > over || acknowledged.count > known + most;
     if (daemon.runs) await acknowledged.work(CLIENTS, chance, isOver);
-    const ended = until("the service has ended", () => (daemon.runs ? null : [daemon.exitCode]), END_MS);
+    const ended = until("the service has exited", () => (daemon.runs ? null : [daemon.exitCode]), END_MS);
     const [status = null] = await ended.catch(() => []);
     await daemon.end("SIGKILL");
     disk.read(recording);

@@ -31,7 +31,7 @@ async function receive(address: string): Promise<string[]> {
   children.push(child);
   const said: string[] = [];
   createInterface({ input: child.stdout }).on("line", (line) => said.push(line));
-  await until("the receiver is there", () => said.length > 0);
+  await until("the receiver listens", () => said.length > 0);
   return said;
 }
 
@@ -42,21 +42,21 @@ test.each([
   const said = await receive(address);
   const env = { NOTIFY_SOCKET: address, WATCHDOG_USEC: String(WATCHDOG_MS * 1000) };
   await using daemon = await TestDaemon.start({ env });
-  await until("it is ready", () => said.includes("READY=1"));
+  await until("the service is ready", () => said.includes("READY=1"));
   expect(said.slice(0, 2)).toEqual(["bound", "READY=1"]);
   const beats = () => said.filter((line) => line === "WATCHDOG=1").length;
-  await until("it beats", () => beats() >= 3);
+  await until("the watchdog is fed", () => beats() >= 3);
   // A stopped event loop sends nothing.
   process.kill(daemon.pid, "SIGSTOP");
-  const before = await until("what it said has arrived", async () => {
+  const before = await until("the pending notifications have arrived", async () => {
     const now = beats();
     await Bun.sleep(WATCHDOG_MS);
     return beats() === now && now;
   });
   process.kill(daemon.pid, "SIGCONT");
-  await until("it beats again", () => beats() > before);
+  await until("the watchdog is fed again", () => beats() > before);
   await daemon.end("SIGTERM");
-  await until("it says that it stops", () => said.includes("STOPPING=1"));
+  await until("the service is stopping", () => said.includes("STOPPING=1"));
   expect(said.at(-1)).toBe("STOPPING=1");
 });
 
@@ -76,10 +76,10 @@ test("a start with a database migration extends the startup timeout", async () =
   const said = await receive(address);
   await using daemon = await TestDaemon.start({ env: { NOTIFY_SOCKET: address } });
   await daemon.end("SIGKILL");
-  await until("it was ready", () => said.includes("READY=1"));
+  await until("the service is ready", () => said.includes("READY=1"));
   expect(said).toEqual(["bound", "READY=1"]);
   for (const end of ["", "-wal", "-shm"]) rmSync(join(daemon.dataDir, `roomd.db${end}`), { force: true });
   await daemon.serve();
-  await until("it is ready again", () => said.filter((line) => line === "READY=1").length === 2);
+  await until("the service is ready again", () => said.filter((line) => line === "READY=1").length === 2);
   expect(said.slice(2)).toEqual([expect.stringMatching(/^EXTEND_TIMEOUT_USEC=\d{8,}$/), "READY=1"]);
 });

@@ -42,7 +42,7 @@ export class LiveClient {
   async first(id: number, path?: string): Promise<Json> {
     if (path !== undefined) this.send({ op: "open", id, path });
     const found = () => this.said.find((frame) => frame.id === id);
-    await until(`frame of ${id}`, () => found() !== undefined, 10_000);
+    await until(`the frame with id ${id} has arrived`, () => found() !== undefined, 10_000);
     return found();
   }
 
@@ -52,7 +52,7 @@ export class LiveClient {
   }
 
   async line(id: number, is: (line: Json) => boolean, ms = 10_000): Promise<Json> {
-    await until(`line of ${id}`, () => this.lines(id).some(is), ms);
+    await until(`the line with id ${id} has arrived`, () => this.lines(id).some(is), ms);
     return this.lines(id).find(is);
   }
 

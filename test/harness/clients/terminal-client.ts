@@ -44,7 +44,7 @@ export class TerminalClient {
     const refused = client.closed.then(({ code, reason }) => {
       if (client.said.length === 0) throw new Error(`not attached: ${code} ${reason}`);
     });
-    await Promise.race([until("attached", () => client.said.length > 0, 60_000), refused]);
+    await Promise.race([until("the terminal is attached", () => client.said.length > 0, 60_000), refused]);
     refused.catch(() => {});
     return client;
   }

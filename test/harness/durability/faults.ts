@@ -32,7 +32,7 @@ function signal(daemon: TestDaemon, part: Part, { sandbox_id }: Victim, how: Nod
 
 async function untilFailed(daemon: TestDaemon, victim: Victim): Promise<void> {
   await until(
-    `${victim.sandbox_id} is failed`,
+    `sandbox ${victim.sandbox_id} is failed`,
     async () => (await daemon.api("GET", pathOf(victim))).body.state === "failed",
     DEALT_WITH_MS,
   );

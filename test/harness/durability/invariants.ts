@@ -23,7 +23,7 @@ export async function expectAtRest(daemon: TestDaemon, deadlineMs = REST_DEADLIN
   let broken: string[] = [];
   try {
     await until(
-      "at rest",
+      "the service is at rest",
       async () => {
         // Something that vanishes during the check is not at rest.
         broken = await violations(daemon).catch((error: unknown) => [String(error)]);

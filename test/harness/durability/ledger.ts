@@ -206,7 +206,7 @@ export class Ledger {
     if (qemu !== kept.qemu) return [`sandbox ${sandboxId} had QEMU ${kept.qemu} and has ${qemu}`];
     const command = "cat /proc/sys/kernel/random/boot_id /root/runs 2>/dev/null; true";
     const done = await until(
-      `${sandboxId} runs a command`,
+      `sandbox ${sandboxId} runs a command`,
       async () => {
         const answer = await this.#daemon.api("POST", `${path}/exec`, { command });
         return answer.status === 200 ? answer.body : null;

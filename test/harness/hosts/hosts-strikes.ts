@@ -32,7 +32,7 @@ export function hostStrikes(host: TestDaemon): Strikes {
     "a host is killed": async () => {
       await host.end("SIGKILL");
       // Its port for hosts may have become another's for a moment.
-      await until("it runs again", () =>
+      await until("the host's daemon serves again", () =>
         host.serve().then(
           () => true,
           () => false,

@@ -105,7 +105,7 @@ export class PatroniService implements AsyncDisposable {
   /** Which one is the primary, once one is that is not `former`. */
   async primary(former = ""): Promise<string> {
     return await until(
-      "there is a primary",
+      "a primary is elected",
       async () => {
         const found = (await this.members()).find(({ role, state }) => role === "leader" && state === "running");
         return found?.name !== former && found?.name;
@@ -118,7 +118,7 @@ export class PatroniService implements AsyncDisposable {
   async untilWhole(count = this.nodes.length): Promise<void> {
     const isRunning = ({ state }: Member) => state === "running" || state === "streaming";
     await until(
-      `${count} servers are one`,
+      `${count} servers form one cluster`,
       async () => {
         const running = (await this.members()).filter(isRunning);
         const roles = running.map(({ role }) => role);
@@ -154,7 +154,7 @@ export class PatroniService implements AsyncDisposable {
     const node = this.#nodeOf(name);
     this.freeze(name);
     for (const pid of processesBelow(node.directory)) signal(pid, "SIGKILL");
-    await until("its processes are gone", () => processesBelow(node.directory).length === 0);
+    await until("the node's processes have exited", () => processesBelow(node.directory).length === 0);
     node.patroni = null;
   }
 

@@ -175,7 +175,7 @@ export class Postgres implements AsyncDisposable {
       for (const pid of all) process.kill(pid, "SIGKILL");
     });
     // Its children are not ours to wait for; the next server does not start before they are gone.
-    await until("its processes are gone", () => all.every(hasEnded));
+    await until("the server's processes have exited", () => all.every(hasEnded));
   }
 
   /** Stops all of its processes, and returns their pids. */
@@ -320,7 +320,7 @@ class Network implements AsyncDisposable {
     const child = spawn("unshare", ["--net", "sleep", "infinity"], { stdio: "ignore" });
     const network = new Network(`10.214.${a}.${b + 2}`, `10.215.${a}.${b + 2}`, child);
     const ours = readlinkSync("/proc/self/ns/net");
-    await until("the namespace is there", () => readlinkSync(`/proc/${child.pid}/ns/net`) !== ours);
+    await until("the network namespace exists", () => readlinkSync(`/proc/${child.pid}/ns/net`) !== ours);
     const name = `rp${randomBytes(4).toString("hex")}`;
     await run(
       ["ip", "-batch", "-"],

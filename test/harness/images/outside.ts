@@ -90,11 +90,11 @@ export class Outside implements AsyncDisposable {
         if (child.exitCode !== null) throw new Error(`the servers outside ended with ${child.exitCode}`);
         return said.includes(kind);
       };
-      await until("the namespace is there", has("up"));
+      await until("the network namespace exists", has("up"));
       connect(child.pid ?? 0, addresses);
       const facts: OutsideFacts = { root: outside.root, cert, key, privateV4: addresses.privateV4 };
       child.stdin.write(`${JSON.stringify(facts)}\n`);
-      await until("the servers outside listen", has("ready"));
+      await until("the outside servers listen", has("ready"));
       return outside;
     } catch (error) {
       await outside[Symbol.asyncDispose]();

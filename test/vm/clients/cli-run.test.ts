@@ -41,7 +41,7 @@ withGuests("commands of the command line", {}, (guests) => {
 
   test.each(["SIGTERM", "SIGHUP"] as const)("%s ends the command with roomd exec", async (signal) => {
     const child = spawn(BINARY, ["exec", "cli", "w", "sleep", "500"], { env: env() });
-    await until("it runs", async () => (await runningIn()).includes("sleep 500"));
+    await until("the command runs", async () => (await runningIn()).includes("sleep 500"));
     child.kill(signal);
     const status = await new Promise((done) => child.once("close", done));
     expect(status).toBe(signal === "SIGTERM" ? 143 : 129);
@@ -51,7 +51,7 @@ withGuests("commands of the command line", {}, (guests) => {
   test("a command ends when the reader of its output is gone", async () => {
     const line = `${BINARY} exec cli w -- yes | head -n 1`;
     expect(execFileSync("bash", ["-c", line], { env: env(), encoding: "utf8" })).toBe("y\n");
-    await until("it has ended", async () => (await runningIn()).length === 0);
+    await until("the command has ended", async () => (await runningIn()).length === 0);
   });
 
   test("roomd ps lists the running command", async () => {
@@ -74,10 +74,10 @@ withGuests("commands of the command line", {}, (guests) => {
   test("roomd run leaves nothing when interrupted", async () => {
     const before = await rooms();
     const child = spawn(BINARY, ["run", "sleep", "500"], { env: env() });
-    await until("its room is there", async () => (await rooms()).length > before.length);
+    await until("the command's room exists", async () => (await rooms()).length > before.length);
     child.kill("SIGTERM");
     expect(await new Promise((done) => child.once("close", done))).toBe(143);
-    await until("its room is gone", async () => (await rooms()).length === before.length);
+    await until("the command's room is destroyed", async () => (await rooms()).length === before.length);
   });
 
   test("the npm package runs commands like the binary", async () => {

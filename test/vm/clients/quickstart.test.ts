@@ -68,7 +68,7 @@ async function withHome(use: (env: Record<string, string>) => Promise<void>): Pr
       ROOMD_ACCELERATION: (JSON.parse(manifest) as Json).hardware.acceleration,
     });
   } finally {
-    await until("all that was started has ended", () => {
+    await until("all started processes have exited", () => {
       const left = processesIn(home);
       for (const pid of left) spawnSync("kill", ["-KILL", String(pid)]);
       return left.length === 0;

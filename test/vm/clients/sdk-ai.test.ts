@@ -25,7 +25,7 @@ withGuests("the AI SDK", {}, (guests) => {
     expect([exitCode, stdout, stderr]).toEqual([4, "/tmp\nword\n", "wrong\n"]);
     const ended = new AbortController();
     const running = session.run({ command: "touch begun; sleep 600", abortSignal: ended.signal });
-    await until("it has begun", async () => await session.stat({ path: "begun" }));
+    await until("the command has started", async () => await session.stat({ path: "begun" }));
     ended.abort();
     await expect(running).rejects.toMatchObject({ name: "AbortError" });
     expect((await session.run({ command: "pgrep -c sleep" })).stdout).toBe("0\n");

@@ -253,7 +253,7 @@ withGuests("the OpenAI Agents SDK", {}, (guests) => {
     /** Types, and waits until that has been answered. */
     async function type(sessionId = 0, chars: string, wanted: string): Promise<string> {
       let heard = await session.writeStdin({ sessionId, chars });
-      await until(`${wanted} in ${heard}`, async () => {
+      await until(`the output contains ${wanted}`, async () => {
         if (!heard.includes(wanted)) heard += await session.writeStdin({ sessionId });
         return heard.includes(wanted);
       });

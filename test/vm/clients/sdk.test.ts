@@ -126,7 +126,7 @@ withGuests("the SDK", {}, (guests) => {
         heard += text;
       },
     });
-    await until("it has begun", () => heard.includes("line 3\n"));
+    await until("the command has started", () => heard.includes("line 3\n"));
     await guests.daemon.restart("SIGKILL");
     const { stdout, exitCode } = await running;
     expect(stdout).toBe(Array.from({ length: 40 }, (_, index) => `line ${index + 1}\n`).join(""));

@@ -41,7 +41,7 @@ withGuests("current usage", {}, (guests) => {
     expect(await metric("roomd_executions_total")).toBeGreaterThanOrEqual(2);
     expect(await metric("roomd_guest_memory_resident_bytes")).toBeGreaterThan(64 * 1024 ** 2);
     await daemon.ok("DELETE", "/v1/rooms/t/sandboxes/idle");
-    await until("its end is counted", async () => (await metric("roomd_sandbox_ends_total")) === 1);
+    await until("the end is counted", async () => (await metric("roomd_sandbox_ends_total")) === 1);
     expect(await metric("roomd_sandbox_ends_total", { cause: "user_requested" })).toBe(1);
     expect(Object.keys(await top())).toEqual(["busy"]);
   });

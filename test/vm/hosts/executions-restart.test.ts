@@ -37,7 +37,7 @@ withGuests("executions and a daemon that is killed", {}, (guests) => {
     await follow(count / 6);
     for (const share of [1 / 3, 1 / 2]) {
       const reading = follow(Number.POSITIVE_INFINITY);
-      await until("some more has come", () => lines() > count * share, 60_000);
+      await until("more output has arrived", () => lines() > count * share, 60_000);
       await daemon.restart("SIGKILL");
       await reading;
       // A repeated request returns the same run.
@@ -58,7 +58,7 @@ withGuests("executions and a daemon that is killed", {}, (guests) => {
     const body = { exec_id: "cut", command: "echo run >>/tmp/cut; echo begun >/mnt/drive/begun; sleep 3; echo done" };
     const cut = expect(daemon.exec("kept", "it", body)).rejects.toThrow();
     await until(
-      "it has begun",
+      "the command has started",
       async () => (await daemon.api("GET", "/v1/rooms/kept/drive/stat?path=begun")).status === 200,
     );
     await daemon.end("SIGKILL");
@@ -68,7 +68,7 @@ withGuests("executions and a daemon that is killed", {}, (guests) => {
       const { items } = await daemon.ok("GET", "/v1/rooms/kept/audit?event=exec.finished&limit=1000");
       return items.filter(({ details }: Json) => details.exec_id === "cut");
     };
-    const [record] = await until("it is recorded", async () => {
+    const [record] = await until("the end is recorded", async () => {
       const own = await recorded();
       return own.length > 0 && own;
     });
@@ -78,7 +78,7 @@ withGuests("executions and a daemon that is killed", {}, (guests) => {
     await daemon.restart("SIGKILL");
     // Once the end of this later execution is recorded, all checks after the restart are complete.
     await daemon.ok("POST", executionsPath("kept", "it"), { exec_id: "later", argv: ["true"] });
-    await until("a later one is recorded", async () => {
+    await until("a later end is recorded", async () => {
       const { items } = await daemon.ok("GET", "/v1/rooms/kept/audit?event=exec.finished&limit=1000");
       return items.some(({ details }: Json) => details.exec_id === "later");
     });
@@ -101,12 +101,12 @@ withGuests("executions and a daemon that is killed", {}, (guests) => {
       daemon.env[FAULT_VARIABLE] = `${point}=kill`;
       await daemon.restart();
       await expect(call()).rejects.toThrow();
-      await until("the daemon has ended", () => !daemon.runs);
+      await until("the daemon has exited", () => !daemon.runs);
       delete daemon.env[FAULT_VARIABLE];
       await daemon.serve();
       const { status, body: answer } = await call();
       expect([200, 201]).toContain(status);
-      const listed = await until("it has ended", async () => {
+      const listed = await until("the execution has ended", async () => {
         const { items } = await daemon.ok("GET", executionsPath("kept", "it"));
         const own = items.filter(({ argv }: Json) => argv[2] === body.command);
         return own.length > 0 && own.every(({ state }: Json) => state === "exited") && own;
@@ -128,7 +128,7 @@ withGuests("executions and a daemon that is killed", {}, (guests) => {
     const path = executionsPath("kept", "it");
     const body = { exec_id: "gone", command: "echo run >>/tmp/gone" };
     await daemon.ok("POST", path, body);
-    const endedAt = await until("it has ended", async () => {
+    const endedAt = await until("the execution has ended", async () => {
       const { finished_at } = await daemon.ok("GET", `${path}/gone`);
       return finished_at !== null && Date.parse(finished_at);
     });
@@ -137,7 +137,7 @@ withGuests("executions and a daemon that is killed", {}, (guests) => {
     await Bun.sleep(endedAt + 9.5 * 60_000 - Date.now());
     expect((await readStream(daemon, `${path}/gone`)).events.at(-1)).toMatchObject({ type: "exit", exit_code: 0 });
     const goneAt = await until(
-      "it is not kept any more",
+      "the execution has expired",
       async () => (await daemon.api("GET", `${path}/gone`)).status === 410 && Date.now(),
       90_000,
     );

@@ -56,7 +56,7 @@ withGuests("hibernation", {}, (guests) => {
       name,
       `cat >/tmp/work.py <<'END'\n${WORK}\nEND\nsetsid python3 /tmp/work.py ${name} >/tmp/work.out 2>&1 </dev/null &`,
     );
-    await until("it works", async () => (await worked(name)).length > 2, WORKS_MS);
+    await until("the sandbox counts", async () => (await worked(name)).length > 2, WORKS_MS);
   }
 
   /** Its numbers have no gap and none twice, and its heap was whole each time. */
@@ -92,7 +92,7 @@ withGuests("hibernation", {}, (guests) => {
         expect(woken).toMatchObject({ state: "running", guest_cid: made.guest_cid });
         expect(await quota()).toEqual([1, 1, 512, disk_gib]);
         expect(kept(made.sandbox_id)).toEqual(["base", "console", disk, "vmm.log"]);
-        await until("it works on", async () => (await worked("bear")).length > before.length + 20, WORKS_MS);
+        await until("the sandbox counts on", async () => (await worked("bear")).length > before.length + 20, WORKS_MS);
         expect(await sh("bear", "cat /root/kept /tmp/t/file; hostname")).toBe("kept\nmemory\nbear");
         const { clock_skew_ms } = await daemon.ok("GET", path("bear", "/metrics"));
         expect(Math.abs(clock_skew_ms)).toBeLessThanOrEqual(50);
@@ -107,7 +107,7 @@ withGuests("hibernation", {}, (guests) => {
       const { daemon } = guests;
       await daemon.sandbox("winter", "mouse", guests.cid());
       const ended = daemon.ok("POST", path("mouse", "/exec"), { argv: ["sh", "-c", "sleep 3; echo done"] });
-      await until("it runs", () => sh("mouse", "pgrep -x sleep").catch(() => ""));
+      await until("the process runs", () => sh("mouse", "pgrep -x sleep").catch(() => ""));
       await hibernate("mouse");
       await resume("mouse");
       expect((await ended).stdout).toBe("done\n");
@@ -144,10 +144,10 @@ withGuests("hibernation", {}, (guests) => {
       daemon.env[FAULT_VARIABLE] = `${point}=kill`;
       await daemon.serve();
       await daemon.api("POST", path(name, `/${verb}`)).catch(() => null);
-      await until("it is dead", () => !daemon.runs);
+      await until("the daemon has exited", () => !daemon.runs);
       delete daemon.env[FAULT_VARIABLE];
       await daemon.serve();
-      const settled = await until("it is settled", async () => {
+      const settled = await until("the sandbox is at rest", async () => {
         const found = await record(name);
         return ["running", "hibernated", "failed"].includes(found.state) ? found : null;
       });
@@ -157,7 +157,7 @@ withGuests("hibernation", {}, (guests) => {
         await resume(name);
       }
       const before = (await worked(name)).length;
-      await until("it works on", async () => (await worked(name)).length > before + 20, WORKS_MS);
+      await until("the sandbox counts on", async () => (await worked(name)).length > before + 20, WORKS_MS);
       flawless(await worked(name));
       await daemon.ok("DELETE", path(name));
       expect(remainsOf(daemon, sandbox_id)).toEqual([]);

@@ -30,12 +30,12 @@ withGuests("a host that is shut down", {}, (guests) => {
       name,
       `cat >/tmp/count.py <<'END'\n${COUNT}\nEND\nsetsid python3 /tmp/count.py ${name} >/dev/null 2>&1 </dev/null &`,
     );
-    await until("it counts", async () => (await counted(name)).length > 2);
+    await until("the sandbox counts", async () => (await counted(name)).length > 2);
   }
 
   /** It continues from its previous count, and has never restarted. */
   async function goesOn(name: string, before: number): Promise<void> {
-    const numbers = await until("it counts on", async () => {
+    const numbers = await until("the sandbox counts on", async () => {
       const all = await counted(name);
       return all.length > before + 5 && all;
     });
@@ -87,7 +87,7 @@ withGuests("a host that is shut down", {}, (guests) => {
     const { daemon } = guests;
     const { sandbox_id } = await record("owl");
     for (const pid of processesOf(daemon, "virtiofsd", sandbox_id)) process.kill(pid, "SIGKILL");
-    await until("its drive is back", async () => {
+    await until("the drive is restored", async () => {
       const { drive, status } = await record("owl");
       return drive.state === "ok" && status.reason === "recovered";
     });
@@ -104,7 +104,7 @@ withGuests("a host that is shut down", {}, (guests) => {
     // The effect of the host's shutdown on it.
     for (const pid of processesOf(daemon, "qemu", sandbox_id)) process.kill(pid, "SIGKILL");
     await daemon.serve();
-    const failed = await until("it has failed", async () => {
+    const failed = await until("the sandbox is failed", async () => {
       const now = await record("owl");
       return now.state === "failed" && now;
     });

@@ -23,9 +23,9 @@ describe.skipIf(reason !== null)("a guest of another host", () => {
   beforeAll(async () => {
     service = await TestHosts.start(2, { guests: true, env: { ROOMD_POOL_SIZE: "0" } });
     [owner, other] = service.hosts as [TestDaemon, TestDaemon];
-    await until("each knows the other", async () => (await owner.ok("GET", "/v1/hosts")).items.length === 2);
+    await until("both hosts know each other", async () => (await owner.ok("GET", "/v1/hosts")).items.length === 2);
     await owner.ok("POST", "/v1/rooms", { room_id: "r", host: "host-1" });
-    await until("the other knows it", async () => (await other.api("GET", "/v1/rooms/r")).status === 200);
+    await until("the other host knows the room", async () => (await other.api("GET", "/v1/rooms/r")).status === 200);
     await other.sandbox("r", "worker", 9140);
   }, 180_000);
   afterAll(() => service?.[Symbol.asyncDispose]());
@@ -106,13 +106,21 @@ describe.skipIf(reason !== null)("a guest of another host", () => {
         argv: ["sh", "-c", `echo > ${gate}.begun; until [ -e ${gate} ]; do sleep 0.1; done; echo through`],
       };
       const waiting = other.api("POST", `${sandbox}/exec`, waits);
-      await until("it is begun", async () => (await run(`[ -e ${gate}.begun ] && echo yes; true`)) === "yes", 30_000);
+      await until(
+        "the program has started",
+        async () => (await run(`[ -e ${gate}.begun ] && echo yes; true`)) === "yes",
+        30_000,
+      );
       const moved = await owner.ok("POST", "/v1/rooms/r/move", { host });
       // A caller that waits for a command does not hold the room, and follows the command there.
       expect([(await waiting).status, (await waiting).body.code]).toEqual([503, "room_moving"]);
       expect(moved.sandboxes_ended).toEqual([]);
       console.log(`moved to ${host}: away for ${moved.away_ms} ms`);
-      await until("it runs there", async () => (await owner.ok("GET", sandbox)).state === "running", 60_000);
+      await until(
+        "the sandbox runs on the other host",
+        async () => (await owner.ok("GET", sandbox)).state === "running",
+        60_000,
+      );
       expect(existsSync(join(from.dataDir, "sandboxes", before.sandbox_id))).toBe(false);
       expect(existsSync(join(to.dataDir, "sandboxes", before.sandbox_id))).toBe(true);
       await run(`touch ${gate}`);
@@ -120,7 +128,7 @@ describe.skipIf(reason !== null)("a guest of another host", () => {
       const counted = Number(await run("cat /dev/shm/count"));
       expect(counted).toBeGreaterThan(count);
       count = counted;
-      await until("it counts on", async () => Number(await run("cat /dev/shm/count")) > count, 30_000);
+      await until("the sandbox counts on", async () => Number(await run("cat /dev/shm/count")) > count, 30_000);
       const { sandbox_id, agent_id, ports } = await owner.ok("GET", sandbox);
       expect({ sandbox_id, agent_id }).toEqual({ sandbox_id: before.sandbox_id, agent_id: "worker" });
       expect(ports.map(({ label }: Json) => label)).toEqual(before.ports.map(({ label }: Json) => label));
@@ -187,7 +195,7 @@ describe.skipIf(reason !== null)("a guest of another host", () => {
       for (const end of ends) {
         expect(await end).toMatchObject({ status: 255, stderr: expect.stringContaining(MOVES) });
       }
-      await until("they are in again", async () => (await client.ssh(USER, ["true"])).status === 0, 60_000);
+      await until("the users can log in again", async () => (await client.ssh(USER, ["true"])).status === 0, 60_000);
     }, 120_000);
 
     test("a session ends with its key and with the room's host, with a reason", async () => {

@@ -79,7 +79,11 @@ async function killAt(daemon: TestDaemon, ledger: Ledger, chance: Chance, round:
   if (!(await started)) return kill.at;
   let over = false;
   const working = work(daemon, ledger, chance, round, () => over);
-  await until("dead, or time", () => !daemon.runs || performance.now() > deadline, ROUND_MS * 2);
+  await until(
+    "the daemon has exited, or the time is over",
+    () => !daemon.runs || performance.now() > deadline,
+    ROUND_MS * 2,
+  );
   over = true;
   const reached = !daemon.runs;
   await daemon.end("SIGKILL");

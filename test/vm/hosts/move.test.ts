@@ -69,7 +69,10 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
       here = one;
       await one.ok("POST", "/v1/rooms", { room_id: ROOM, host: "host-1" });
       await one.ok("PUT", `/v1/rooms/${ROOM}/agents/b/subscriptions`, { topics: ["t"] });
-      await until("the other knows it", async () => (await two.api("GET", `/v1/rooms/${ROOM}`)).status === 200);
+      await until(
+        "the other host knows the room",
+        async () => (await two.api("GET", `/v1/rooms/${ROOM}`)).status === 200,
+      );
       ({ sandbox_id: sandboxId } = await one.sandbox(ROOM, "w", 9140, { memory_mib: MEMORY_MIB }));
       await one.sh(ROOM, "w", `setsid sh -c '${COUNT}' > /dev/null 2>&1 &`);
       watch = new Watch([one, two], sandboxId);
@@ -96,9 +99,13 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
         const before = await counted();
         const sending = senders([one, two], ROOM);
         const asked = source.api("POST", `/v1/rooms/${ROOM}/move`, { host: nameOf(goal) }).catch(() => null);
-        if (isItself) await until("it has ended", () => !victim.runs, BACK_MS);
+        if (isItself) await until("the daemon has exited", () => !victim.runs, BACK_MS);
         else {
-          await until("it has come to it", () => reached.log.slice(said).includes(`"move.${point}"`), BACK_MS);
+          await until(
+            "the daemon is at the fault point",
+            () => reached.log.slice(said).includes(`"move.${point}"`),
+            BACK_MS,
+          );
           await victim.end("SIGKILL");
           process.kill(reached.pid, "SIGUSR2");
         }
@@ -106,7 +113,7 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
         await victim.restart();
         await service.knowEachOther();
         await until(
-          "both lead to one place",
+          "both hosts route to the owner",
           async () => {
             const answers = await Promise.all([one, two].map((host) => host.api("GET", `/v1/rooms/${ROOM}`)));
             const hosts = answers.map(({ status, body }) => (status === 200 ? body.host : null));
@@ -120,14 +127,14 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
         const sent = await sending.end();
         expect(await numbers()).toEqual(expect.arrayContaining(sent));
         expect(new Set(await numbers()).size).toBe((await numbers()).length);
-        const after = await until("it counts on", async () => {
+        const after = await until("the sandbox counts on", async () => {
           const count = await counted();
           return count > before && count;
         });
         console.log(`${point}, ${killed} killed: on ${nameOf(here)}, ${before} → ${after}, ${sent.length} messages`);
         expectOnce(await linesOf("counts"));
         const directory = join(otherOf(here).dataDir, "sandboxes", sandboxId);
-        await until("nothing of it is left elsewhere", () => !existsSync(directory), BACK_MS);
+        await until("no copy remains on the other host", () => !existsSync(directory), BACK_MS);
         expect(watch.both).toEqual([]);
       },
       360_000,
@@ -138,7 +145,7 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
     const linesOf = async (path: string) => {
       const asked = { command: `cat /mnt/drive/${path}`, timeout_ms: 60_000 };
       const { stdout } = await until(
-        "the drive is there",
+        "the drive is mounted",
         async () => {
           const done = await one.exec(ROOM, "w", asked);
           if (done.exit_code !== 0) console.log(`the drive is not there yet: ${done.stderr}`);
@@ -220,17 +227,17 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
     await service.knowEachOther();
     const said = two.log.length;
     const asked = one.api("POST", `/v1/rooms/${room}/move`, { host: "host-2" });
-    await until("it has come", () => two.log.slice(said).includes('"move.ready"'), BACK_MS);
+    await until("the daemon is at the fault point", () => two.log.slice(said).includes('"move.ready"'), BACK_MS);
     const [room_uid = ""] = readdirSync(join(two.dataDir, "arriving"));
     rmSync(join(two.dataDir, "arriving", room_uid, "sandboxes", made.sandbox_id, "saved.json"));
     process.kill(two.pid, "SIGUSR2");
     const since = performance.now();
     expect((await asked).body.code).toBe("room_moving");
-    await until("it is open", async () => (await one.api("GET", `/v1/rooms/${room}`)).status === 200, BACK_MS);
+    await until("the room is active", async () => (await one.api("GET", `/v1/rooms/${room}`)).status === 200, BACK_MS);
     console.log(`a guest that cannot be had: its room was open after ${Math.round(performance.now() - since)} ms`);
     await untilRuns(room, "kept");
     expect(await one.sh(room, "kept", "cat /dev/shm/known")).toBe("known");
-    await until("it has ended", async () => {
+    await until("the sandbox is destroyed", async () => {
       const { items } = await one.ok("GET", `/v1/rooms/${room}/sandboxes?state=destroyed`);
       return items.some((each: Json) => each.agent_id === "lost" && each.exit?.cause === "host_evacuated");
     });
@@ -244,7 +251,10 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
       await one.sandbox(room, agent, 9180 + index, { memory_mib: MEMORY_MIB });
       await one.sh(room, agent, `setsid sh -c '${COUNT.replaceAll("counts", `counts-${agent}`)}' > /dev/null 2>&1 &`);
     }
-    await until("the other knows it", async () => (await two.api("GET", `/v1/rooms/${room}`)).status === 200);
+    await until(
+      "the other host knows the room",
+      async () => (await two.api("GET", `/v1/rooms/${room}`)).status === 200,
+    );
     const clients = [one, two].map((host) => new Roomd({ url: host.url, apiKey: host.apiKey }));
     const names = ["a", "b", "c", "d"];
     let isOver = false;
@@ -290,7 +300,7 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
     isOver = true;
     const last = Math.min(...Object.values(rounds));
     const isHeard = (said: string) => Object.values(heard).flat().includes(said);
-    await until("all that was sent is heard", () => sending === 0 && sent.every(isHeard), BACK_MS);
+    await until("all sent messages have arrived", () => sending === 0 && sent.every(isHeard), BACK_MS);
     over.abort();
     await all;
     for (const each of clients) each.close();
@@ -334,7 +344,7 @@ describe.skipIf(reason !== null)("a destination that cannot run every guest", ()
     const { sandboxes_ended } = await one.ok("POST", "/v1/rooms/r/move", { host: "host-2" });
     expect(sandboxes_ended).toEqual([]);
     await until(
-      "it runs there",
+      "the sandbox runs on the other host",
       async () => (await one.ok("GET", "/v1/rooms/r/sandboxes/w")).state === "running",
       BACK_MS,
     );
@@ -342,7 +352,7 @@ describe.skipIf(reason !== null)("a destination that cannot run every guest", ()
     expect(existsSync(join(bare.dataDir, "templates", "default"))).toBe(false);
     await one.ok("POST", "/v1/rooms/r/move", { host: "host-1" });
     await until(
-      "it runs here",
+      "the sandbox runs on this host",
       async () => (await one.ok("GET", "/v1/rooms/r/sandboxes/w")).state === "running",
       BACK_MS,
     );
@@ -405,7 +415,7 @@ function senders(hosts: readonly TestDaemon[], room: string) {
       const body = { source: "a", destination: "b", payload: { n }, message_id: `m-${n}` };
       const path = `/v1/rooms/${room}/messages`;
       await until(
-        "it is taken",
+        "the message is accepted",
         async () => ((await host.api("POST", path, body).catch(() => null))?.status ?? 500) < 300,
         BACK_MS,
       );

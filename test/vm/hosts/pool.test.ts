@@ -55,7 +55,7 @@ withGuests("the warm pool", { env: { ROOMD_POOL_SIZE: "1" } }, (guests) => {
     daemon.env[FAULT_VARIABLE] = "pool.rehearsing=stall";
     await daemon.serve();
     delete daemon.env[FAULT_VARIABLE];
-    await until("a machine rehearses", () => daemon.log.slice(said).includes("pool.rehearsing"));
+    await until("a machine warms up", () => daemon.log.slice(said).includes("pool.rehearsing"));
     const [id = ""] = readdirSync(join(daemon.runtimeDir, "g"));
     const drive = join(daemon.runtimeDir, "g", id, "rehearsal", "drive");
     expect(statSync(drive)).toMatchObject({ uid: 0, mode: 0o40555 });
@@ -68,7 +68,7 @@ withGuests("the warm pool", { env: { ROOMD_POOL_SIZE: "1" } }, (guests) => {
     for (const pid of shares)
       expect(readFileSync(`/proc/${pid}/uid_map`, "utf8")).toMatch(/^\s*0\s+[1-9]\d{4,}\s+65536$/m);
     process.kill(daemon.pid, "SIGUSR2");
-    await until("it waits", () => daemon.log.slice(said).includes('"ready_ms":'));
+    await until("the warm machine is ready", () => daemon.log.slice(said).includes('"ready_ms":'));
     for (const left of ["rehearsal", "fs"]) expect(existsSync(join(daemon.runtimeDir, "g", id, left))).toBe(false);
     expect([processesOf(daemon, "virtiofsd"), processesOf(daemon, "vsock")]).toEqual([[], []]);
     await daemon.room("rehearsed");
@@ -83,7 +83,7 @@ withGuests("the warm pool", { env: { ROOMD_POOL_SIZE: "1" } }, (guests) => {
 
   test("has lower CPU priority than sandboxes until a machine becomes one", async ({ skip }) => {
     const { daemon } = guests;
-    const { waiting, ready_ms } = await until("a machine waits", () => {
+    const { waiting, ready_ms } = await until("a warm machine is ready", () => {
       for (const { sandbox_id, ready_ms } of readyMachines()) {
         const [waiting] = processesOf(daemon, "qemu", sandbox_id);
         if (waiting !== undefined) return { waiting, ready_ms };
@@ -111,11 +111,11 @@ withGuests("the warm pool", { env: { ROOMD_POOL_SIZE: "1" } }, (guests) => {
     daemon.env[FAULT_VARIABLE] = "pool.rehearsing=kill";
     await daemon.serve();
     delete daemon.env[FAULT_VARIABLE];
-    await until("it was killed", () => !daemon.runs);
+    await until("the daemon was killed", () => !daemon.runs);
     const left = ["qemu", "virtiofsd", "vsock"].flatMap((part) => processesOf(daemon, part as "qemu"));
     expect(left.length).toBeGreaterThanOrEqual(3);
     await daemon.serve();
-    await until("what it left has ended", () =>
+    await until("the leftover processes have exited", () =>
       ["qemu", "virtiofsd", "vsock"]
         .flatMap((part) => processesOf(daemon, part as "qemu"))
         .every((pid) => !left.includes(pid)),
@@ -124,11 +124,11 @@ withGuests("the warm pool", { env: { ROOMD_POOL_SIZE: "1" } }, (guests) => {
 
   test("ends its machines with the daemon, also after a kill", async () => {
     const { daemon } = guests;
-    await until("a machine waits", () => processesOf(daemon, "qemu").length > 0);
+    await until("a machine runs", () => processesOf(daemon, "qemu").length > 0);
     await daemon.end("SIGKILL");
     const orphans = processesOf(daemon, "qemu");
     await daemon.serve();
-    await until("the orphans have ended", () => processesOf(daemon, "qemu").every((pid) => !orphans.includes(pid)));
+    await until("the orphans have exited", () => processesOf(daemon, "qemu").every((pid) => !orphans.includes(pid)));
     await daemon.end("SIGTERM");
     expect(daemon.leftovers()).toEqual([]);
     await daemon.serve();

@@ -26,7 +26,7 @@ async function cutOff(daemon: TestDaemon, fault: string, act: () => Promise<unkn
   daemon.env[FAULT] = fault;
   await daemon.serve();
   const acting = act().catch(() => "cut off");
-  await until(`the daemon has ended at ${fault}`, () => hasEnded(daemon), 30_000);
+  await until(`the daemon has exited at ${fault}`, () => hasEnded(daemon), 30_000);
   delete daemon.env[FAULT];
   expect(await acting).toBe("cut off");
   await daemon.restart();
@@ -90,7 +90,7 @@ withGuests("a daemon that ends between two steps", {}, (guests) => {
       await daemon.sh("cut", "gone", "true");
       await daemon.ok("DELETE", `/v1/rooms/cut/sandboxes/${sandbox_id}`);
     });
-    await until("it is gone", async () => {
+    await until("the sandbox is destroyed", async () => {
       return (await daemon.api("GET", `/v1/rooms/cut/sandboxes/${sandbox_id}`)).status === 404;
     });
     expect(daemon.leftovers().filter((line) => !line.includes("/rooms/"))).toEqual([]);
@@ -107,7 +107,7 @@ withGuests("a daemon that ends between two steps", {}, (guests) => {
       await daemon.sh("whole", "a", "echo kept >/mnt/drive/f");
       await cutOff(daemon, `${point}=kill`, () => daemon.ok("DELETE", "/v1/rooms/whole?drive=delete"));
       await until("the room is gone", async () => (await daemon.api("GET", "/v1/rooms/whole")).status === 404);
-      await until("its drive is erased", () => !drives(daemon).includes(room_uid));
+      await until("the room's drive is erased", () => !drives(daemon).includes(room_uid));
       expect(daemon.leftovers().filter((line) => line.includes("/g/") || line.startsWith("process"))).toEqual([]);
     },
   );
@@ -120,11 +120,13 @@ withGuests("a daemon that ends between two steps", {}, (guests) => {
     delete daemon.env[FAULT];
     const { room_uid } = await daemon.room("choice");
     const first = daemon.ok("DELETE", "/v1/rooms/choice");
-    await until("it has stopped there", () => daemon.log.includes('"fault_point":"room.emptied","does":"stall"'));
+    await until("the daemon is at the fault point", () =>
+      daemon.log.includes('"fault_point":"room.emptied","does":"stall"'),
+    );
     const second = daemon.ok("DELETE", "/v1/rooms/choice?drive=delete");
     const connection = openConnection(join(daemon.dataDir, "roomd.db"));
     const choice = () => connection.queries.select().from(rooms).where(eq(rooms.room_id, "choice")).get()?.keep_drive;
-    await until("the choice is written", () => choice() === false);
+    await until("the mode is stored", () => choice() === false);
     connection.close();
     process.kill(daemon.pid, "SIGUSR2");
     const deleted = { state: "destroyed", drive: { state: "deleted", until_at: null } };
@@ -179,7 +181,7 @@ withGuests("adoption of guests", {}, (guests) => {
     const pids = processesOf(daemon, "qemu", sandbox_id);
     await daemon.ok("POST", path("still", "/standby"));
     await daemon.restart("SIGKILL");
-    await until("it was taken over", () => daemon.log.includes('"paused":true'));
+    await until("the paused sandbox is adopted", () => daemon.log.includes('"paused":true'));
     expect((await daemon.ok("GET", path("still"))).state).toBe("paused");
     expect((await daemon.ok("POST", path("still", "/resume"))).state).toBe("running");
     expect(await daemon.sh("over", "still", "hostname")).toBe("still");
@@ -248,7 +250,7 @@ withGuests("DELETE", { env: { ROOMD_RECONCILE_INTERVAL: "1s" } }, (guests) => {
     const stray = "sbx_01ARZ3NDEKTSV4RRFFQ69G5FAV";
     mkdirSync(join(daemon.runtimeDir, "g", stray), { recursive: true });
     // The removal of the unowned directory shows that reconcile passes were made.
-    await until("what belongs to no sandbox is swept", () => remainsOf(daemon, stray).length === 0);
+    await until("leftovers without a sandbox are removed", () => remainsOf(daemon, stray).length === 0);
     expect(await daemon.sh("end", "healthy", "hostname")).toBe("healthy");
     const record = await daemon.ok("GET", path("healthy"));
     expect([record.state, record.status.reason, record.sandbox_id]).toEqual(["running", "ready", sandbox_id]);
@@ -263,16 +265,16 @@ describe("a warm machine", () => {
       const { daemon } = guests;
       await daemon.room("warm");
       const [pid = 0] = await until(
-        "a machine waits",
+        "a warm machine is ready",
         () => {
           return daemon.log.includes('"ready_ms":') && processesOf(daemon, "qemu");
         },
         60_000,
       );
       const creating = daemon.sandbox("warm", "a", guests.cid());
-      await until("it was taken", () => daemon.log.includes('"fault_point":"run.devices.before"'));
+      await until("the warm machine is taken", () => daemon.log.includes('"fault_point":"run.devices.before"'));
       process.kill(pid, "SIGKILL");
-      await until("it has ended", () => commandLineOf(pid).length === 0);
+      await until("the machine has exited", () => commandLineOf(pid).length === 0);
       process.kill(daemon.pid, "SIGUSR2");
       expect(await creating).toMatchObject({ state: "running", start_mode: "snapshot" });
       expect(await daemon.sh("warm", "a", "hostname")).toBe("a");

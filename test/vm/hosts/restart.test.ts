@@ -45,7 +45,7 @@ withGuests("a daemon that is killed", ofItsOwn, (guests) => {
       expect(pids).toHaveLength(names.length);
 
       const last = new Map<string, number>();
-      for (const name of names) last.set(name, await until("the counter has begun", () => counted(name)));
+      for (const name of names) last.set(name, await until("the counter runs", () => counted(name)));
       const startsMs: number[] = [];
       for (let kill = 1; kill <= kills; kill++) {
         await daemon.end("SIGKILL");
@@ -106,10 +106,10 @@ withGuests("a daemon that is killed", ofItsOwn, (guests) => {
     const cut = expect(running).rejects.toThrow();
     const has = (path: string) =>
       daemon.api("GET", `/v1/rooms/busy/drive/stat?path=${path}`).then(({ status }) => status === 200);
-    await until("the command has begun", () => has("begun"));
+    await until("the command has started", () => has("begun"));
     await daemon.restart("SIGKILL");
     await cut;
-    await until("the command has ended by itself", () => has("done"));
+    await until("the command has ended", () => has("done"));
     await daemon.ok("DELETE", "/v1/rooms/busy?drive=delete");
   });
 
@@ -122,7 +122,7 @@ withGuests("a daemon that is killed", ofItsOwn, (guests) => {
     await daemon.end("SIGKILL");
     process.kill(pid, "SIGKILL");
     await daemon.serve();
-    const failed = await until("the sandbox has failed", async () => {
+    const failed = await until("the sandbox is failed", async () => {
       const record = await daemon.ok("GET", `/v1/rooms/lost/sandboxes/${sandbox_id}`);
       return record.state === "failed" ? record : null;
     });
@@ -142,7 +142,7 @@ withGuests("a daemon that is killed", ofItsOwn, (guests) => {
     writeFileSync(record, JSON.stringify({ ...JSON.parse(readFileSync(record, "utf8")), nonce: "another's" }));
     await daemon.serve();
     const failed = await until(
-      "the sandbox has failed",
+      "the sandbox is failed",
       async () => {
         const sandbox = await daemon.ok("GET", `/v1/rooms/other/sandboxes/${sandbox_id}`);
         return sandbox.state === "failed" ? sandbox : null;
@@ -164,7 +164,7 @@ withGuests("a daemon that is killed", ofItsOwn, (guests) => {
     const pids = processesOf(daemon, "qemu", sandbox_id);
     const vmmLog = join(daemon.dataDir, "sandboxes", sandbox_id, "vmm.log");
     truncateSync(vmmLog, 5 * 1024 * 1024);
-    await until("the log is emptied", () => statSync(vmmLog).size === 0);
+    await until("the log is truncated", () => statSync(vmmLog).size === 0);
     const virtiofsd = readlinkSync(virtiofsdOf(daemon));
     await daemon.end("SIGKILL");
     rmSync(virtiofsdOf(daemon));
@@ -177,7 +177,7 @@ withGuests("a daemon that is killed", ofItsOwn, (guests) => {
     const record = await daemon.ok("GET", `/v1/rooms/left/sandboxes/${sandbox_id}`);
     expect(record).toMatchObject({ state: "running", status: { reason: "not_taken_over" } });
     symlinkSync(virtiofsd, virtiofsdOf(daemon));
-    await until("it is taken over", async () => {
+    await until("the sandbox is adopted", async () => {
       const { status } = await daemon.ok("GET", `/v1/rooms/left/sandboxes/${sandbox_id}`);
       return status.reason === "taken_over";
     });

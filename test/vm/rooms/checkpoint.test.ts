@@ -39,7 +39,7 @@ withGuests("checkpoints", {}, (guests) => {
   const write = (room: string, path: string, content: string) =>
     guests.daemon.ok("POST", `/v1/rooms/${room}/drive/write`, { path, content });
   const processedIn = async (room: string, agent: string): Promise<string[]> => {
-    const text = await until(`${agent} of ${room} is done`, () => read(room, `/${agent}.json`), LONG_MS);
+    const text = await until(`${agent} of ${room} has finished`, () => read(room, `/${agent}.json`), LONG_MS);
     return JSON.parse(text);
   };
   const roomUid = async (room: string): Promise<string> =>
@@ -59,11 +59,7 @@ withGuests("checkpoints", {}, (guests) => {
         const begun = { exec_id: "agent", argv, timeout_ms: LONG_MS };
         await daemon.ok("POST", `/v1/rooms/first/sandboxes/${agent}/executions`, begun);
       }
-      await until(
-        "they are in the middle of it",
-        async () => (await read("first", "/one.log"))?.includes(".2."),
-        LONG_MS,
-      );
+      await until("the agents are halfway", async () => (await read("first", "/one.log"))?.includes(".2."), LONG_MS);
       const taken: Json = await daemon.ok("POST", "/v1/rooms/first/checkpoints", { name: "the cut" });
       expect(taken).toMatchObject({ room_id: "first", name: "the cut" });
       expect(taken.snapshots.map(({ agent_id }: Json) => agent_id).sort()).toEqual([...AGENTS].sort());
@@ -129,14 +125,14 @@ withGuests("checkpoints", {}, (guests) => {
       daemon.env[FAULT_VARIABLE] = `${point}=kill`;
       await daemon.serve();
       await daemon.api("POST", `/v1/rooms/first/${verb}`, body).catch(() => null);
-      await until("it is dead", () => !daemon.runs, 60_000);
+      await until("the daemon has exited", () => !daemon.runs, 60_000);
       delete daemon.env[FAULT_VARIABLE];
       await daemon.serve();
       await goOn("first");
     };
     const goOn = async (room: string) => {
       for (const agent of AGENTS) {
-        await until(`${agent} goes on in ${room}`, async () => {
+        await until(`${agent} runs in ${room}`, async () => {
           const { body } = await guests.daemon.api("GET", `/v1/rooms/${room}/sandboxes/${agent}`);
           return body.state === "running";
         });
@@ -163,7 +159,7 @@ withGuests("checkpoints", {}, (guests) => {
         const uid = await roomUid("first");
         const ids = after.map(({ checkpoint_id }) => checkpoint_id).sort();
         const snapshots = after.flatMap((item) => item.snapshots.map(({ snapshot_id }: Json) => snapshot_id)).sort();
-        await until("what was half done is gone", async () => {
+        await until("the unfinished fork is removed", async () => {
           const { status } = await daemon.api("GET", "/v1/rooms/third");
           const left = [namesIn("rooms"), namesIn("rooms", uid, "checkpoints"), namesIn("rooms", uid, "snapshots")];
           return status === 404 && JSON.stringify(left) === JSON.stringify([[uid], ids, snapshots]);
@@ -182,7 +178,7 @@ withGuests("checkpoints", {}, (guests) => {
         await kill(point, "fork", { room_id: "third", checkpoint_id });
         await goOn("third");
         // The checkpoint is deleted without affecting the fork.
-        await until("it is done", async () => {
+        await until("the checkpoint is deleted", async () => {
           const { status } = await daemon.api("DELETE", `/v1/rooms/first/checkpoints/${checkpoint_id}`);
           return status === 200;
         });
@@ -246,7 +242,7 @@ withGuests("checkpoints", {}, (guests) => {
         const { daemon } = guests;
         const { sandbox_id } = await daemon.ok("GET", "/v1/rooms/first/sandboxes/one");
         for (const pid of processesOf(daemon, "qemu", sandbox_id)) process.kill(pid, "SIGKILL");
-        await until("it has failed", async () => {
+        await until("the sandbox is failed", async () => {
           const { state } = await daemon.ok("GET", "/v1/rooms/first/sandboxes/one");
           return state === "failed";
         });
@@ -291,10 +287,10 @@ withGuests("checkpoints", {}, (guests) => {
         const call = () =>
           daemon.api("POST", `/v1/rooms/first/checkpoints/${checkpoint}/restore`, {}, { "idempotency-key": point });
         await call().catch(() => null);
-        await until("it is dead", () => !daemon.runs, 60_000);
+        await until("the daemon has exited", () => !daemon.runs, 60_000);
         delete daemon.env[FAULT_VARIABLE];
         await daemon.serve();
-        await until("it is on record", async () => (await turned()) > before, LONG_MS);
+        await until("the rollback is recorded", async () => (await turned()) > before, LONG_MS);
         await isAsThen();
         // The same call does not do it a second time.
         await sh("first", "one", "echo since >/root/since");

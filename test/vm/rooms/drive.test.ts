@@ -69,7 +69,10 @@ withGuests("the drive", {}, (guests) => {
     });
     const read = async (name: string, room: string) =>
       Number((await daemon.ok("GET", `${drive("read", room)}?path=/pair/${name}`)).content);
-    await until("it writes", async () => (await daemon.api("GET", `${drive("stat")}?path=/pair/two`)).status === 200);
+    await until(
+      "the command writes",
+      async () => (await daemon.api("GET", `${drive("stat")}?path=/pair/two`)).status === 200,
+    );
     const headers = { authorization: `Bearer ${daemon.apiKey}` };
     for (const copy of ["copy-1", "copy-2", "copy-3"]) {
       const file = await (await fetch(`${daemon.url}/v1/rooms/shared/backup`, { headers })).bytes();
@@ -77,11 +80,11 @@ withGuests("the drive", {}, (guests) => {
       expect(await made.json()).toMatchObject({ left_out: { sandboxes: 2 }, room: { sandbox_count: 0 } });
       const [one, two] = [await read("one", copy), await read("two", copy)];
       expect([copy, one - two === 0 || one - two === 1, one > 0]).toEqual([copy, true, true]);
-      await until("it goes on", async () => (await read("two", "shared")) > one);
+      await until("the writer continues", async () => (await read("two", "shared")) > one);
     }
     await b("touch /mnt/drive/enough");
     const ended = async () => (await daemon.ok("GET", "/v1/rooms/shared/sandboxes/a/executions/writer")).state;
-    await until("it has ended", async () => (await ended()) === "exited");
+    await until("the execution has ended", async () => (await ended()) === "exited");
   });
 
   test("API and guest see each other's writes immediately", async () => {
@@ -160,7 +163,7 @@ withGuests("the drive", {}, (guests) => {
     expect(`${hash.digest("hex")}  -\n`).toBe(inside.stdout);
     // A measure may be two seconds old.
     const used = async () => (await daemon.ok("GET", "/v1/rooms/shared")).drive.used_bytes;
-    await until("the room's record counts them", async () => (await used()) >= 100_000_000);
+    await until("the room counts the bytes", async () => (await used()) >= 100_000_000);
   });
 
   test("unusual names are listed, and do no harm", async () => {

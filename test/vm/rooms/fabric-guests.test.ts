@@ -59,7 +59,8 @@ withGuests("guests and others in one room", { env: { ROOMD_AUDIT_READS: "false" 
         }
       })();
       await Promise.all([...senders, killing]);
-      for (const agent of inside) await until(`${agent} has sent`, () => isThere(`/${agent}.sent`), HOUR_MS);
+      for (const agent of inside)
+        await until(`${agent} has sent its messages`, () => isThere(`/${agent}.sent`), HOUR_MS);
       await daemon.ok("POST", `${path}/drive/write`, { path: "/over", content: "" });
       over = true;
       await Promise.all(readers);
@@ -103,7 +104,7 @@ withGuests("a barrier of eight guests", {}, (guests) => {
     return { ...JSON.parse(String(text)), took_ms: Number(seconds) * 1000 };
   };
   const waiting = (barrierId: string, count: number) =>
-    until(`${count} wait at ${barrierId}`, async () => {
+    until(`${count} agents wait at ${barrierId}`, async () => {
       const { items } = await guests.daemon.ok("GET", `${path}/agents`);
       return items.flatMap((item: Json) => item.waiting_on).length === count;
     });

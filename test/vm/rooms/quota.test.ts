@@ -35,9 +35,8 @@ withGuests("a drive's quota", { env: { ROOMD_DRIVE_LIMIT_GIB: "1" } }, (guests) 
   const record = (room = "greedy") => guests.daemon.ok("GET", `/v1/rooms/${room}`);
   const greedy = (command: string) => guests.daemon.exec("greedy", "it", { command, timeout_ms: 120_000 });
   const untilWarned = (warning: RegExp) =>
-    until(`the room warns of ${warning}`, async () => warning.test((await record()).warnings.join()), 30_000);
-  const untilOpen = () =>
-    until("the room warns of nothing", async () => (await record()).warnings.length === 0, 30_000);
+    until(`the room has the warning ${warning}`, async () => warning.test((await record()).warnings.join()), 30_000);
+  const untilOpen = () => until("the room has no warning", async () => (await record()).warnings.length === 0, 30_000);
   const neighboursWork = async () => {
     expect(await guests.daemon.sh("modest", "it", "date +%N >/mnt/drive/f && wc -l </mnt/drive/f")).toBe("1");
     expect(await guests.daemon.sh("greedy", "it", "hostname")).toBe("it");
@@ -161,7 +160,9 @@ withGuests("a drive's quota", { env: { ROOMD_DRIVE_LIMIT_GIB: "1" } }, (guests) 
     const script =
       "exec 3>/mnt/drive/gone; rm /mnt/drive/gone; fallocate -l 1024M /proc/self/fd/3; touch /dev/shm/hidden; while [ ! -e /dev/shm/let-go ]; do sleep 0.1; done";
     await daemon.sh("greedy", "it", `sh -c '${script}' >/dev/null 2>&1 &`);
-    await until("it is hidden", async () => (await greedy("ls /dev/shm /mnt/drive")).stdout.includes("hidden"));
+    await until("the deleted file has grown", async () =>
+      (await greedy("ls /dev/shm /mnt/drive")).stdout.includes("hidden"),
+    );
     await untilWarned(STOPPED);
     expect((await record()).drive.file_count).toBe(0);
     expect((await record()).drive.used_bytes).toBeGreaterThanOrEqual(LIMIT);
@@ -218,7 +219,7 @@ withGuests("a drive's quota", { env: { ROOMD_DRIVE_LIMIT_GIB: "1" } }, (guests) 
     await daemon.ok("DELETE", "/v1/rooms/greedy/drive/delete?path=base");
     await untilOpen();
     await until(
-      "the guest goes on",
+      "the guest continues",
       async () => {
         const { stdout } = await greedy("sort /dev/shm/answered");
         return stdout.trim() === CALLS.toSorted().join("\n");

@@ -111,7 +111,7 @@ withGuests("three guests", {}, (guests) => {
     expect(passed).toEqual(AGENTS.map(() => "together 1: released"));
     const left = ["planner", "reviewer"].map((agent) => run(agent, line("broken")));
     const asked = run("planner", "room request worker 'are you there' --timeout 60");
-    await until("all three wait", async () => {
+    await until("all three agents wait", async () => {
       const { items } = await guests.daemon.ok("GET", `/v1/rooms/${ROOM}/agents`);
       return items.flatMap((item: Json) => item.waiting_on).length === 3;
     });

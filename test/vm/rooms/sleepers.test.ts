@@ -252,7 +252,7 @@ describe.skipIf(reason !== null)("long tests", { timeout: LONG_TIMEOUT_MS }, () 
       words.push(word);
       const message = { source: "operator", destination: name, payload: word };
       await guests.daemon.ok("POST", `/v1/rooms/${ROOM}/messages`, message);
-      await until(`${name} hears ${word}`, () => heard(name).length >= words.length);
+      await until(`${name} has received message ${word}`, () => heard(name).length >= words.length);
     }
 
     function heard(name: string): string[] {
@@ -306,7 +306,7 @@ describe.skipIf(reason !== null)("long tests", { timeout: LONG_TIMEOUT_MS }, () 
         await Bun.sleep(PACE_MS);
         return false;
       };
-      await until("what has become of them is recorded", isRecorded);
+      await until("the outcomes are recorded", isRecorded);
       expect(await unasked()).toEqual(expected);
     }
 

@@ -14,7 +14,7 @@ withGuests("a daemon that is killed while a sandbox is in standby", {}, (guests)
     });
     await daemon.sandbox("night", "awake", guests.cid());
     await daemon.sh("night", "asleep", "setsid sh -c 'echo $$ >/tmp/pid; exec sleep 600' >/dev/null 2>&1 &");
-    await until("it sleeps", () => daemon.sh("night", "asleep", "cat /tmp/pid").catch(() => ""));
+    await until("the process runs", () => daemon.sh("night", "asleep", "cat /tmp/pid").catch(() => ""));
     const qemu = processesOf(daemon, "qemu", sandbox_id);
     for (let round = 0; round < 3; round++) {
       const paused = await daemon.ok("POST", path("asleep", "/standby"));
@@ -60,7 +60,7 @@ withGuests("a daemon that is killed while a sandbox is in standby", {}, (guests)
         await daemon.end("SIGKILL");
         const answer = await asked;
         await daemon.serve();
-        const settled = await until("it is settled", async () => {
+        const settled = await until("the sandbox is at rest", async () => {
           const found = await daemon.ok("GET", path("between"));
           return ["running", "paused", "failed"].includes(found.state) ? found : null;
         });

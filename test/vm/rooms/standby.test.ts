@@ -48,7 +48,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
       const { status, body } = await guests.daemon.api("GET", drive(`read?path=${name}`));
       return status === 200 ? Number(body.content) : 0;
     };
-    await until("the counter has begun", async () => (await counted()) > 0);
+    await until("the counter runs", async () => (await counted()) > 0);
     return counted;
   }
 
@@ -70,7 +70,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
         expect(cpuTicks(qemu[0] ?? 0) - cpu).toBeLessThanOrEqual(2);
         expect(await resume("counter")).toMatchObject({ state: "running", status: { reason: "resumed" } });
         expect(Math.abs(await skewMs("counter"))).toBeLessThanOrEqual(50);
-        await until("the counter goes on", async () => (await counted()) > before);
+        await until("the counter runs on", async () => (await counted()) > before);
       }
       expect(processesOf(guests.daemon, "qemu", sandbox_id)).toEqual(qemu);
       await destroy("counter");
@@ -230,7 +230,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
       for (const pid of processesOf(guests.daemon, "qemu", sandbox_id)) process.kill(pid, "SIGKILL");
       const failed = await untilState(guests.daemon, "still", sandbox_id, "failed");
       expect(failed).toMatchObject({ exit: { cause: "vmm_crash" } });
-      await until("all of it is freed", async () => (await record(sandbox_id)).stopped_at !== null);
+      await until("the sandbox's resources are released", async () => (await record(sandbox_id)).stopped_at !== null);
       expect(remainsOf(guests.daemon, sandbox_id)).toEqual([]);
       expect(await waiting).toMatchObject({
         status: 502,
@@ -251,7 +251,10 @@ withGuests("standby", { env: PRICED }, (guests) => {
       // Only now: on a busy host the other's start takes as long.
       await guests.daemon.ok("PATCH", path("idle"), { idle_timeout_seconds: 3 });
       await guests.daemon.ok("PATCH", path("short"), { max_duration_seconds: 1 });
-      await until("the short one is gone", async () => (await guests.daemon.api("GET", path("short"))).status === 404);
+      await until(
+        "the expired sandbox is destroyed",
+        async () => (await guests.daemon.api("GET", path("short"))).status === 404,
+      );
       expect(remainsOf(guests.daemon, short.sandbox_id)).toEqual([]);
       await Bun.sleep(3_500);
       expect((await record("idle")).state).toBe("paused");
@@ -259,7 +262,10 @@ withGuests("standby", { env: PRICED }, (guests) => {
       await resume("idle");
       expect((await guests.daemon.exec("still", "idle", { command: "sleep 5; echo awake" })).stdout).toBe("awake\n");
       expect((await record("idle")).state).toBe("running");
-      await until("the idle one is gone", async () => (await guests.daemon.api("GET", path("idle"))).status === 404);
+      await until(
+        "the idle sandbox is destroyed",
+        async () => (await guests.daemon.api("GET", path("idle"))).status === 404,
+      );
       expect((await audited(idle, "sandbox.resume")).length).toBe(1);
     });
 
@@ -269,7 +275,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
         await standby("deaf");
         const [device = 0] = processesOf(guests.daemon, "vsock", sandbox_id);
         process.kill(device, "SIGKILL");
-        await until("it has ended", () => !processesOf(guests.daemon, "vsock", sandbox_id).includes(device));
+        await until("the device has exited", () => !processesOf(guests.daemon, "vsock", sandbox_id).includes(device));
         expect((await record("deaf")).state).toBe("paused");
         await resume("deaf");
         expect(await sh("deaf", "echo heard >/mnt/drive/deaf; cat /mnt/drive/deaf")).toBe("heard");
@@ -311,7 +317,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
     await Promise.all(["runs", "rests"].map((name) => guests.daemon.sandbox("still", name, guests.cid())));
     await standby("rests");
     expect((await guests.daemon.cli(["org", "credits", "--grant", "1"])).status).toBe(0);
-    await until("it is ended", async () => (await guests.daemon.api("GET", path("runs"))).status === 404);
+    await until("the sandbox is destroyed", async () => (await guests.daemon.api("GET", path("runs"))).status === 404);
     expect(await guests.daemon.problem("POST", path("rests", "/resume"))).toMatchObject({
       code: "quota_exceeded",
       details: { limit: "credits" },
@@ -334,7 +340,7 @@ testAlone(
     await daemon.room("still");
     await daemon.sandbox("still", "a", 9100);
     const answer = daemon.exec("still", "a", { argv: ["wc", "-c"], stdin: "twelve bytes" });
-    await until("it has begun", () => daemon.log.includes('"fault_point":"exec.sent"'));
+    await until("the execution is sent", () => daemon.log.includes('"fault_point":"exec.sent"'));
     await daemon.ok("POST", "/v1/rooms/still/sandboxes/a/standby");
     process.kill(daemon.pid, "SIGUSR2");
     await Bun.sleep(STILL_MS);

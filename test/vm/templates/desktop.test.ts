@@ -181,7 +181,7 @@ describe.skipIf(!LONG)("long tests", () => {
         await daemon.ok("POST", `${AT}/standby`, {});
         for (const { closed } of viewers) expect((await closed)[0]).toBe(4003);
         await daemon.ok("POST", `${AT}/resume`, {});
-        const { items } = await until("it is recorded", async () => {
+        const { items } = await until("the input is recorded", async () => {
           const records = await daemon.ok("GET", "/v1/rooms/d/audit?event=screen.driven");
           return records.items.length > 0 && records;
         });

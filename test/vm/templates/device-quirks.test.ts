@@ -129,7 +129,7 @@ describe.skipIf(!LONG)("long tests", () => {
         await Bun.sleep(STOPPED_MS);
         await qmp("cont");
         // The agent, which did nothing, answers no more.
-        await until("the guest is lost", lost, 60_000);
+        await until("the guest's connection is lost", lost, 60_000);
       } finally {
         stop();
       }

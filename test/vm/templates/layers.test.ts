@@ -60,7 +60,7 @@ describe.skipIf(!LONG)("long tests", () => {
     async function goesOn(name = "long"): Promise<void> {
       const counted = async () => Number(await sh("tail -n 1 /root/own.log", name));
       const before = await counted();
-      await until(`${name} goes on`, async () => (await counted()) > before + 2);
+      await until(`${name} counts on`, async () => (await counted()) > before + 2);
       expect(await sh("awk '$1 != NR' /root/own.log | head -n 1", name)).toBe("");
     }
 
@@ -112,7 +112,7 @@ describe.skipIf(!LONG)("long tests", () => {
       sandboxId = sandbox_id;
       directory = join(daemon.dataDir, "sandboxes", sandbox_id);
       await sh(`echo start >/root/f1; setsid sh -c '${WORK}' >/dev/null 2>&1 </dev/null &`);
-      await until("it works", async () => Number(await sh("cat /root/own.log 2>/dev/null | wc -l")) > 2);
+      await until("the sandbox writes", async () => Number(await sh("cat /root/own.log 2>/dev/null | wc -l")) > 2);
     });
 
     test(
@@ -155,7 +155,7 @@ describe.skipIf(!LONG)("long tests", () => {
         await daemon.end("SIGKILL");
         daemon.env[FAULT_VARIABLE] = "layers.merged=kill";
         await daemon.serve();
-        await until("it is dead", () => !daemon.runs, MERGED_MS);
+        await until("the daemon has exited", () => !daemon.runs, MERGED_MS);
         delete daemon.env[FAULT_VARIABLE];
         expect(layers()).toHaveLength(SNAPSHOTS + 1);
         await daemon.serve();

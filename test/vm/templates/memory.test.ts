@@ -31,7 +31,7 @@ withGuests("memory of the host", {}, (guests) => {
     expect([refused.status, refused.code]).toEqual([503, "insufficient_capacity"]);
     expect(refused.details.memory_mib_free).toBeLessThan(tooMuch.memory_mib);
     await guests.daemon.ok("DELETE", `${sandboxes}/large`);
-    await until("it is free again", async () => before - (await free()) < promised / 4);
+    await until("the memory is free again", async () => before - (await free()) < promised / 4);
     expect(await guests.daemon.sh("r", "bystander", "hostname")).toBe("bystander");
   });
 
@@ -62,7 +62,7 @@ withGuests("memory of the host", {}, (guests) => {
       const used = memoryOf(sandboxId);
       await daemon.sh("r", name, "rm /dev/shm/used");
       const left = await until(
-        "it is back",
+        "the memory is released",
         () => {
           const now = memoryOf(sandboxId);
           return now < fresh + NEARLY_MIB ? now : null;

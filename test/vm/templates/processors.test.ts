@@ -44,20 +44,23 @@ describe.skipIf(!LONG)("long tests", () => {
       expect(first.start_mode).toBe("cold");
       expect(await daemon.sh("two", "first", "nproc")).toBe("2");
       // Killed during the save: nothing of it remains, and the next create starts the save again.
-      await until("it is being saved", () => savings(daemon).length > 0, DEADLINE_MS);
+      await until("the template is being saved", () => savings(daemon).length > 0, DEADLINE_MS);
       const [machine = ""] = savings(daemon);
       await daemon.restart("SIGKILL");
-      await until("what was left of that is gone", () => !existsSync(join(daemon.dataDir, "savings", machine)));
+      await until(
+        "the files of the interrupted save are removed",
+        () => !existsSync(join(daemon.dataDir, "savings", machine)),
+      );
       // Stopped during the save: nothing of it remains, immediately.
       await create("again", 9101);
-      await until("it is being saved again", () => savings(daemon).length > 0, DEADLINE_MS);
+      await until("the template is being saved again", () => savings(daemon).length > 0, DEADLINE_MS);
       expect(await daemon.end("SIGTERM")).toBe(0);
       expect([savings(daemon), drafts(daemon)]).toEqual([[], []]);
       await daemon.serve();
       await create("once-more", 9102);
-      await until("it was saved", () => daemon.log.includes('"took_ms":'), DEADLINE_MS);
+      await until("the template is saved", () => daemon.log.includes('"took_ms":'), DEADLINE_MS);
       expect(savings(daemon)).toEqual([]);
-      await until("one waits", () => daemon.log.includes('"ready_ms":'), DEADLINE_MS);
+      await until("a warm machine is ready", () => daemon.log.includes('"ready_ms":'), DEADLINE_MS);
       const modes: string[] = [];
       for (const [n, agent] of ["third", "fourth", "fifth"].entries()) {
         const { start_mode } = await create(agent, 9110 + n);

@@ -73,7 +73,7 @@ testAlone(
       await create("booted", 9101, { vcpu_count: 3 });
       const get = () => daemon.ok("GET", "/v1/rooms/r/sandboxes/booted");
       // No call waits for that long.
-      await until("it has booted", async () => !["creating", "starting"].includes((await get()).state), BOOT_MS);
+      await until("the guest has booted", async () => !["creating", "starting"].includes((await get()).state), BOOT_MS);
       const booted = await get();
       expect([booted.state, booted.start_mode, booted.status.message]).toEqual(["running", "cold", expect.any(String)]);
       expect(booted.boot.agent_start_ms).toBeGreaterThan(START_SECONDS * 1000);
