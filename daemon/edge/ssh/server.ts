@@ -80,8 +80,8 @@ export async function startSshServer(deps: ConnectionDeps, listen: SshListen): P
     });
   });
 
-  const server = createServer({ noDelay: true }, (socket) => {
-    sockets.add(socket);
+  const admit = (socket: Socket) => {
+    if (socket.destroyed) return;
     const startup = startups.enter(socket.remoteAddress ?? "", () => socket.destroy());
     const grace = startTimer(() => socket.destroy(), deps.limits.login_grace_ms);
     const leave = () => {
@@ -89,20 +89,20 @@ export async function startSshServer(deps: ConnectionDeps, listen: SshListen): P
       startup.leave();
     };
     entering.set(socket, { greet: startup.greet, leave });
-    socket.once("close", () => {
-      leave();
-      sockets.delete(socket);
-    });
-    // Errors are handled by ssh2 as soon as it has the socket.
+    socket.once("close", leave);
+    ssh.injectSocket(socket);
+  };
+
+  const server = createServer({ noDelay: true }, (socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+    // ssh2 handles errors as soon as it has the socket.
     socket.on("error", () => {});
-    // Otherwise a thousand simultaneous connections would be greeted in one turn of the event loop.
-    const greet = () => {
-      if (!socket.destroyed) ssh.injectSocket(socket);
-    };
+    // Otherwise a thousand simultaneous connections would be admitted, and as many dropped, in one turn of the event loop.
     const ip = socket.remoteAddress ?? null;
     const turn = deps.road.begin.request(ip, `ssh ${ip} ${socket.remotePort}`);
-    if (turn) void turn.then(greet);
-    else greet();
+    if (turn) void turn.then(() => admit(socket));
+    else admit(socket);
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
