@@ -41,8 +41,12 @@ export function recordTurns(time: LoopTime, cpu: () => number, env: Record<strin
   const samples = env[STACKS_VARIABLE] ? startSampling() : null;
   /** End of the last piece, or a later beat between pieces: time that the thread has used since had no owner. */
   let mark = { at: beganAt, cpu: cpu() };
+  /** Processor time of the sampling since then. */
+  let sampling = 0;
 
-  const note = (turn: Pick<Piece, "label" | "owner" | "ms">, cpuMs: number) => {
+  const note = (turn: Pick<Piece, "label" | "owner" | "ms">, withSampling: number) => {
+    const cpuMs = withSampling - sampling;
+    if (cpuMs <= LONG_MS && sampling > 0) return;
     const at_ms = Math.round(monotonicMs() - beganAt);
     const stack = cpuMs > STACK_MS ? samples?.mostSeen(turn.ms) : undefined;
     const line: RecordedTurn = { ...turn, ms: round(turn.ms), cpu_ms: round(cpuMs), at_ms, stack };
@@ -54,20 +58,27 @@ export function recordTurns(time: LoopTime, cpu: () => number, env: Record<strin
     const cpuMs = until.cpu - mark.cpu - BEAT_MS;
     if (cpuMs > LONG_MS) note({ label: "unnamed", owner: "host", ms: until.at - mark.at }, cpuMs);
   };
+  const startAgain = () => {
+    mark = { at: monotonicMs(), cpu: cpu() };
+    sampling = 0;
+  };
   time.measureBy(cpu, { everyMs: 0, aboveMs: 0 });
   time.observe(({ label, owner, ms, cpuMs }) => {
     const end = { at: monotonicMs(), cpu: cpu() };
     noteUnnamed({ at: end.at - ms, cpu: end.cpu - (cpuMs ?? 0) });
     if (ms > LONG_MS) note({ label, owner, ms }, cpuMs ?? 0);
-    mark = { at: monotonicMs(), cpu: cpu() };
+    startAgain();
   });
   const beat = startUnchargedInterval(() => {
     if (time.isInPiece) return;
-    const now = { at: monotonicMs(), cpu: cpu() };
-    noteUnnamed(now);
-    mark = now;
+    noteUnnamed({ at: monotonicMs(), cpu: cpu() });
+    startAgain();
   }, BEAT_MS);
-  const dropping = startUnchargedInterval(() => samples?.drop(), DROP_SAMPLES_MS);
+  const dropping = startUnchargedInterval(() => {
+    const before = cpu();
+    samples?.drop();
+    sampling += cpu() - before;
+  }, DROP_SAMPLES_MS);
   return () => {
     stopTimer(beat);
     stopTimer(dropping);
