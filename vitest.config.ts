@@ -45,6 +45,7 @@ const OWN_PROCESS = [
   "test/unit/hostile/console.test.ts",
   "test/unit/hostile/fabric.test.ts",
   "test/unit/hostile/guest-frames.test.ts",
+  "test/unit/hostile/open-files.test.ts",
   "test/unit/hostile/room-state.test.ts",
   "test/unit/web/messages-kept.test.ts",
 ];
