@@ -32,10 +32,12 @@ interface Entry {
   sent: number[];
 }
 
-export async function benchEntry({ report, count = USUAL_COUNT, start }: Bench): Promise<void> {
+export async function benchEntry({ report, count = USUAL_COUNT, start, watch }: Bench): Promise<void> {
   const host = await start({ guests: false });
   await using service = await TestHosts.start(2, { guests: false });
   await service.knowEachOther();
+  await using watches = new AsyncDisposableStack();
+  for (const each of service.hosts) watches.use(await watch(each));
   const [first, second] = service.hosts as [TestDaemon, TestDaemon];
   await host.ok("POST", "/v1/rooms", { room_id: "bench" });
   await first.ok("POST", "/v1/rooms", { room_id: "bench", host: "host-1" });

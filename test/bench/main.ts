@@ -1,6 +1,6 @@
 /**
- * Command line of the benchmarks: `bun run bench NAME [--count N] [--memory MIB] [--json FILE]`. Prints a table, then the same as one line
- * of JSON, then the missed limits. Exits with 1 if a limit is missed or a benchmark has no figures.
+ * Command line of the benchmarks: `bun run bench NAME [--count N] [--memory MIB] [--rows NAMES] [--json FILE]`. Prints a table, then the
+ * same as one line of JSON, then the missed limits. Exits with 1 if a limit is missed or a benchmark has no figures.
  */
 import { existsSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -16,6 +16,7 @@ import { benchFabric } from "./fabric.ts";
 import { benchFairness } from "./fairness.ts";
 import { benchFaults } from "./faults.ts";
 import { benchFiles } from "./files.ts";
+import { benchHostile } from "./hostile.ts";
 import { benchCluster } from "./hosts/cluster.ts";
 import { benchForward } from "./hosts/forward.ts";
 import { benchImages } from "./images.ts";
@@ -71,6 +72,13 @@ const BENCHMARKS = new Map<string, { about: string; run(bench: Bench): Promise<v
     },
   ],
   [
+    "hostile",
+    {
+      about: "calls of one organization beside each attack of the hostile suite, against a quiet and a bare server",
+      run: benchHostile,
+    },
+  ],
+  [
     "watchers",
     {
       about: "calls of one organization while 20 watch a busy room of another, against a quiet host",
@@ -121,9 +129,10 @@ const BENCHMARKS = new Map<string, { about: string; run(bench: Bench): Promise<v
 ]);
 
 const USAGE = [
-  "usage: bun run bench NAME [--count N] [--memory MIB] [--json FILE]",
+  "usage: bun run bench NAME [--count N] [--memory MIB] [--rows NAMES] [--json FILE]",
   ...[...BENCHMARKS].map(([name, { about }]) => `  ${name.padEnd(11)}${about}`),
   "  --memory   the most memory that one sandbox is to use, where a benchmark measures several sizes",
+  "  --rows     of `hostile`: the attacks to measure, with commas between",
 ].join("\n");
 
 function refuse(reason: string): never {
@@ -135,14 +144,19 @@ function readArguments() {
   try {
     const { positionals, values } = parseArgs({
       allowPositionals: true,
-      options: { count: { type: "string" }, memory: { type: "string" }, json: { type: "string" } },
+      options: {
+        count: { type: "string" },
+        memory: { type: "string" },
+        rows: { type: "string" },
+        json: { type: "string" },
+      },
     });
     const [name = "", ...more] = positionals;
     const benchmark = BENCHMARKS.get(name);
     if (!benchmark || more.length > 0) refuse(USAGE);
     const count = wholeNumber("count", values.count);
     const mostMemoryMib = wholeNumber("memory", values.memory);
-    return { name, benchmark, count, mostMemoryMib, json: values.json };
+    return { name, benchmark, count, mostMemoryMib, rows: values.rows?.split(","), json: values.json };
   } catch (error) {
     return refuse(`${error instanceof Error ? error.message : error}\n${USAGE}`);
   }
@@ -155,12 +169,13 @@ function wholeNumber(option: string, text: string | undefined): number | undefin
   return value;
 }
 
-const { name, benchmark, count, mostMemoryMib, json } = readArguments();
+const { name, benchmark, count, mostMemoryMib, rows, json } = readArguments();
 if (!existsSync(BINARY)) refuse(`there is no ${BINARY}: run packaging/build`);
 
 const report = new Report(name);
 const daemons = new AsyncDisposableStack();
 const namedTime = new NamedTime();
+const watches = new AsyncDisposableStack();
 let interrupted = false;
 
 // Guests outlive their daemon, so an interrupted benchmark must end them itself.
@@ -175,14 +190,15 @@ async function start(options: Parameters<Bench["start"]>[0]): Promise<TestDaemon
   const missing = options.guests ? whyNoGuests() : null;
   if (missing) throw new Error(missing);
   const daemon = daemons.use(await TestDaemon.start(options));
-  await namedTime.watch(daemon);
+  watches.use(await namedTime.watch(daemon));
   if (options.guests) report.acceleration = String((await daemon.ok("GET", "/health")).acceleration);
   return daemon;
 }
 
 try {
-  await benchmark.run({ report, count, mostMemoryMib, start });
-  await namedTime.addTo(report);
+  await benchmark.run({ report, count, mostMemoryMib, rows, start, watch: (daemon) => namedTime.watch(daemon) });
+  await watches.disposeAsync();
+  namedTime.addTo(report);
   const line = report.json();
   console.log(`${tableOf(report.measures())}\n\n${line}`);
   if (json !== undefined) writeFileSync(json, `${line}\n`);

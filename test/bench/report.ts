@@ -23,8 +23,12 @@ export interface Bench {
   count: number | undefined;
   /** Maximum memory of one sandbox, if the benchmark measures several sizes. */
   mostMemoryMib: number | undefined;
+  /** Attacks to measure, if the benchmark has several. */
+  rows: readonly string[] | undefined;
   /** A daemon that is stopped when the benchmark ends, however it ends. */
   start(options: TestDaemonOptions): Promise<TestDaemon>;
+  /** Until the disposal, a daemon's loop time is part of the measure of named time; that of `start` is so until the end. */
+  watch(daemon: TestDaemon): Promise<AsyncDisposable>;
 }
 
 type Added = Summary & { unit: Unit; yardstick: string | undefined; limit?: Limit };

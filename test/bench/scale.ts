@@ -33,7 +33,7 @@ interface Counts {
 }
 
 /** `count` is the most guests. */
-export async function benchScale({ report, count = 900, start }: Bench): Promise<void> {
+export async function benchScale({ report, count = 900, start, watch }: Bench): Promise<void> {
   const daemon = await start({
     guests: false,
     env: {
@@ -49,7 +49,10 @@ export async function benchScale({ report, count = 900, start }: Bench): Promise
   for (const size of SIZES.filter((each) => each <= count)) {
     if (size > 0) await guests.become(size);
     await measureIdle(report, daemon, size);
-    await measureLoad(report, daemon, guests, size);
+    {
+      await using _ = await watch(daemon);
+      await measureLoad(report, daemon, guests, size);
+    }
     if (size === 0) continue;
     const { readyMs, adoptedMs } = await guests.restart();
     report.add(`ready_after_kill_${size}`, "ms", [readyMs]);

@@ -23,7 +23,8 @@ const STARTING = ["creating", "starting"];
 /** Environment of a daemon whose sandboxes never start: there is no virtual machine monitor. */
 export const NO_GUESTS = { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_HOST_QEMU: "/bin/false" };
 
-export const BINARY = resolve("dist/roomd");
+/** Also of another commit, to compare it with. */
+export const BINARY = resolve(process.env.ROOMD_TEST_BINARY ?? "dist/roomd");
 /** Directory in which `packaging/check` leaves the template that all tests share. */
 export const SHARED_TEMPLATES = join(process.env.ROOMD_TEST_DIR ?? "/var/tmp/roomd-test", "data", "templates");
 

@@ -12,10 +12,12 @@ const USUAL_COUNT = 200;
 const CLIENTS = 8;
 const ON_DISK = { settings: { fsync: "on", synchronous_commit: "on" } };
 
-export async function benchCluster({ report, count = USUAL_COUNT, start }: Bench): Promise<void> {
+export async function benchCluster({ report, count = USUAL_COUNT, start, watch }: Bench): Promise<void> {
   const alone = await start({});
   await using one = await TestHosts.start(1, {}, ON_DISK);
   await using three = await TestHosts.start(3, {}, ON_DISK);
+  await using watches = new AsyncDisposableStack();
+  for (const host of [...one.hosts, ...three.hosts]) watches.use(await watch(host));
   const url = one.postgres.url("tcp");
   const roads: [string, readonly TestDaemon[]][] = [
     ["alone", [alone]],

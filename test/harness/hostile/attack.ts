@@ -27,6 +27,8 @@ export interface Attack {
   expected?: readonly string[];
   /** Milliseconds between two calls of the other organization; 5 if absent. */
   everyMs?: number;
+  /** Number of the service's hosts, of which the first is attacked; 1 outside of a cluster if absent. */
+  hosts?: number;
   /** Creates the attack's targets; the value is handed to the attack as JSON. */
   prepare?(daemon: TestDaemon): Promise<unknown>;
   /** Ends the things that `prepare` has started. */

@@ -5,11 +5,11 @@ import { pointOf } from "../../../daemon/cluster/replica.ts";
 import { forgetOld } from "../../../daemon/cluster/schema.ts";
 import { boundOf, longestTurn } from "../../harness/event-loop/longest-turn.ts";
 import { LONG, shortOrLong } from "../../harness/guests.ts";
+import { fillDirectory } from "../../harness/hosts/large-directory.ts";
 import { Postgres } from "../../harness/hosts/postgres.ts";
 import { newDirectory, newPeer, type Peer, within } from "./peers.ts";
 
 const KEYS = shortOrLong("rows of a directory", 100_000, 2_000_000);
-const ORGS = 100;
 const CHANGES = 1_000;
 /** Rows of the largest change. */
 const MANY = 5_000;
@@ -17,21 +17,6 @@ const MAX_TURN_MS = 20;
 
 let server: Postgres;
 let host: Peer;
-
-/** Rows of each change: the organizations were changed last, so that by changes keys come before them. */
-const FILL = `
-  INSERT INTO roomd.rows SELECT 'api_keys', json_build_array('key_' || i)::text, json_build_object('key_id', 'key_' || i,
-      'org_id', 'org_' || i % ${ORGS}, 'kind', 'api', 'name', 'a key of somebody', 'key_sha256', md5(i::text) || md5((i + 1)::text),
-      'key_prefix', 'key-1234', 'scopes', '["rooms:read"]', 'created_at', '2026-01-01T00:00:00.000Z', 'revoked_at', null,
-      'created_by_type', 'key', 'created_by_id', 'key_0', 'ended_with_maker', 0)::jsonb, 1 + i % ${CHANGES}
-    FROM generate_series(1, ${KEYS}) i;
-  INSERT INTO roomd.rows SELECT 'placements', json_build_array('rom_' || i)::text, NULL, 1 + i % ${CHANGES}
-    FROM generate_series(1, ${KEYS}) i;
-  INSERT INTO roomd.rows SELECT 'orgs', json_build_array('org_' || i)::text, json_build_object('org_id', 'org_' || i, 'name', 'org ' || i,
-      'plan', 'free', 'created_at', '2026-01-01T00:00:00.000Z', 'plan_by', 'operator')::jsonb, ${CHANGES}
-    FROM generate_series(0, ${ORGS - 1}) i;
-  INSERT INTO roomd.changes SELECT i, 'change ' || i, 'other', now() - interval '3 days' FROM generate_series(1, ${CHANGES}) i;
-  UPDATE roomd.cluster SET seq = ${CHANGES}; ANALYZE roomd.rows`;
 
 /** Changes of three days: half of the keys ended, a third is gone, and one change had many rows. */
 const THREE_DAYS = `
@@ -46,7 +31,7 @@ const THREE_DAYS = `
 beforeAll(async () => {
   server = await Postgres.start({ settings: { fsync: "off" } });
   await newDirectory(server);
-  await server.sql(FILL);
+  await server.sql(fillDirectory(KEYS, CHANGES));
   host = await newPeer(server, "a");
 }, 600_000);
 afterAll(async () => {
