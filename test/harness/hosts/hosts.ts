@@ -77,8 +77,9 @@ export class TestHosts<Shared extends Server = Postgres> implements AsyncDisposa
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(this.hosts.map((host) => host.stop()));
-    await this.postgres[Symbol.asyncDispose]();
+    await using _ = this.postgres;
+    const stopped = await Promise.allSettled(this.hosts.map((host) => host.stop()));
+    for (const each of stopped) if (each.status === "rejected") throw each.reason;
   }
 }
 
