@@ -9,12 +9,12 @@ export const IMAGE: ImageDefaults = read(`${RUNTIME}/${IMAGE_DEFAULTS_FILE}`);
 
 function read(file: string): ImageDefaults {
   try {
-    const said = JSON.parse(readFileSync(file, "utf8")) as ImageDefaults;
-    const { PATH } = said.env;
+    const defaults = JSON.parse(readFileSync(file, "utf8")) as ImageDefaults;
+    const { PATH } = defaults.env;
     // The directory of `room`, which no image includes.
     if (PATH !== undefined && !PATH.split(":").includes(ROOM_COMMAND_PLACE))
-      said.env.PATH = `${PATH}:${ROOM_COMMAND_PLACE}`;
-    return said;
+      defaults.env.PATH = `${PATH}:${ROOM_COMMAND_PLACE}`;
+    return defaults;
   } catch {
     return { env: {}, cwd: null, user: null, start: null };
   }

@@ -122,8 +122,8 @@ function raise(path: string, value: string): void {
 }
 
 /** Compares the last numbers of both values. */
-export function isHigher(wanted: string, present: string): boolean {
-  return lastNumber(wanted) > lastNumber(present);
+export function isHigher(requested: string, present: string): boolean {
+  return lastNumber(requested) > lastNumber(present);
 }
 
 const lastNumber = (text: string) => Number(text.trim().split(/\s+/).at(-1));

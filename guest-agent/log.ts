@@ -9,11 +9,11 @@ export function announce(line: string): void {
   writeSync(STDERR, `\n${line}\n`);
 }
 
-export function log(what: string, error?: unknown): void {
+export function log(message: string, error?: unknown): void {
   const why =
     error === undefined ? "" : `: ${error instanceof Error ? (error.stack ?? error.message) : inspect(error)}`;
   try {
-    writeSync(STDERR, `roomd-agent: ${what}${why}\n`);
+    writeSync(STDERR, `roomd-agent: ${message}${why}\n`);
   } catch {
     // Without a console the line is lost.
   }

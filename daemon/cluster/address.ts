@@ -41,8 +41,8 @@ function readAddress(text: string): Address {
     throw new Error("it must be postgres://user@host/database");
   const unknown = [...url.searchParams.keys()].filter((each) => !PARAMETERS.includes(each));
   if (unknown.length > 0) throw new Error(`it has ${unknown.join(", ")}: only ${PARAMETERS.join(", ")} may be there`);
-  const wanted = url.searchParams.get("target_session_attrs") ?? "primary";
-  if (!WANTED.includes(wanted)) throw new Error(`target_session_attrs must be one of ${WANTED.join(", ")}`);
+  const sessionAttrs = url.searchParams.get("target_session_attrs") ?? "primary";
+  if (!WANTED.includes(sessionAttrs)) throw new Error(`target_session_attrs must be one of ${WANTED.join(", ")}`);
   const host = url.searchParams.get("host") ?? url.hostname.replace(/^\[(.*)\]$/, "$1");
   const user = decodeURIComponent(url.username);
   if (host === "" || user === "") throw new Error("it must name a host and a user");

@@ -46,7 +46,7 @@ export function makeAnchors({ connections, member, holder }: AnchorDeps): Anchor
       if (!isBroughtUp) await bringUp(run);
       return await work(run);
     }, deadlineMs);
-  const asked = async (sql: string, values: readonly unknown[]): Promise<Anchor[]> => {
+  const fetchAnchors = async (sql: string, values: readonly unknown[]): Promise<Anchor[]> => {
     const { rows } = await ask((run) => run(sql, values), ASK_MS);
     isBroughtUp = true;
     return rows.map(({ org_id, seq, hash }) => ({
@@ -67,8 +67,8 @@ export function makeAnchors({ connections, member, holder }: AnchorDeps): Anchor
         isBroughtUp = true;
       }
     },
-    last: () => asked(LAST, own),
-    after: (orgId, seq, limit) => asked(AFTER, [...own, orgId ?? NONE, seq, limit]),
+    last: () => fetchAnchors(LAST, own),
+    after: (orgId, seq, limit) => fetchAnchors(AFTER, [...own, orgId ?? NONE, seq, limit]),
   };
 }
 

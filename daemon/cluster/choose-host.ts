@@ -27,8 +27,8 @@ export class HostChoice {
   /**
    * `usualMib`: memory usually promised to the sandboxes of such a room. Throws validation_failed, insufficient_capacity, host_unreachable.
    */
-  choose(candidates: readonly Candidate[], wanted: WantedPlace, usualMib: number): Host {
-    const open = openHosts(candidates, wanted).map((candidate) => ({
+  choose(candidates: readonly Candidate[], requested: WantedPlace, usualMib: number): Host {
+    const open = openHosts(candidates, requested).map((candidate) => ({
       ...candidate,
       mib: this.#placedMib(candidate) + usualMib,
     }));
@@ -55,22 +55,22 @@ export class HostChoice {
 
 /** Hosts on which the room may be placed; at least one. Throws otherwise. */
 function openHosts(candidates: readonly Candidate[], { host: name, host_labels = {} }: WantedPlace): Candidate[] {
-  const wanted = candidates.filter(
+  const matching = candidates.filter(
     ({ host }) =>
       host.state !== "gone" &&
       (name === undefined || host.host_id === name) &&
       Object.entries(host_labels).every(([label, value]) => host.labels[label] === value),
   );
-  if (wanted.length === 0) throw noSuchHost(name === undefined ? "host_labels" : "host");
-  const open = wanted.filter(({ host }) => host.state === "active");
+  if (matching.length === 0) throw noSuchHost(name === undefined ? "host_labels" : "host");
+  const open = matching.filter(({ host }) => host.state === "active");
   if (open.length > 0) return open;
-  if (wanted.every(({ host }) => host.state === "unreachable")) {
+  if (matching.every(({ host }) => host.state === "unreachable")) {
     throw new ServiceError("host_unreachable", {
-      detail: `${wanted.map(({ host }) => host.host_id).join(", ")}: the lease has expired.`,
+      detail: `${matching.map(({ host }) => host.host_id).join(", ")}: the lease has expired.`,
     });
   }
   throw new ServiceError("insufficient_capacity", {
-    detail: `No room can be placed on ${wanted.map(({ host }) => `${host.host_id} (${host.state})`).join(", ")} at present.`,
+    detail: `No room can be placed on ${matching.map(({ host }) => `${host.host_id} (${host.state})`).join(", ")} at present.`,
   });
 }
 

@@ -70,11 +70,11 @@ export class RoundCalls {
 
   /** Notes the calls of the trial. Returns false if some were carried out earlier: then the trial must be repeated. Within the round. */
   async note(run: Run): Promise<boolean> {
-    const asked = [...this.#tried].filter(([name]) => !this.#noted.has(name));
-    if (asked.length > 0) {
-      const { rows } = await run(NOTE, [JSON.stringify(asked.map(([, call]) => call)), this.#hostId]);
+    const pending = [...this.#tried].filter(([name]) => !this.#noted.has(name));
+    if (pending.length > 0) {
+      const { rows } = await run(NOTE, [JSON.stringify(pending.map(([, call]) => call)), this.#hostId]);
       const earlier = rows as unknown as (NamedCall & { host_id: string })[];
-      for (const [name, call] of asked) this.#noted.set(name, call);
+      for (const [name, call] of pending) this.#noted.set(name, call);
       for (const { host_id, ...call } of earlier) {
         this.#noted.delete(nameOf(call));
         this.#earlier.set(nameOf(call), host_id);

@@ -115,7 +115,7 @@ export function makeMemberships(deps: MembershipDeps) {
     });
   };
   /** Changes shared rows, as a member. */
-  const change = async <T>(work: (within: Queries) => T, beside?: (run: Run) => Promise<unknown>): Promise<T> => {
+  const change = async <T>(work: (within: Queries) => T, extra?: (run: Run) => Promise<unknown>): Promise<T> => {
     const member = readMembership(deps.directory);
     if (!member) {
       throw new ServiceError("invalid_state", {
@@ -125,7 +125,7 @@ export function makeMemberships(deps: MembershipDeps) {
     }
     const shared = sharedRows();
     const rounds = new Rounds({ database, shared, connections, member, log: deps.log, onNews: () => {} });
-    return await rounds.change(work, true, beside);
+    return await rounds.change(work, true, extra);
   };
   let closed: SharedRows | null = null;
   const sharedRows = () => {

@@ -205,8 +205,8 @@ export class Leases {
       if (!isMember) return;
       // The statement sees the state before its update. A host that has joined and never run has no load yet.
       const known = leases.map((lease) => (lease.host_id === member.host_id ? { ...lease, load: own } : lease));
-      const said = known.filter(({ load }) => load.memory_mib !== undefined);
-      this.#known = new Map(said.map((lease) => [lease.host_id, lease]));
+      const reported = known.filter(({ load }) => load.memory_mib !== undefined);
+      this.#known = new Map(reported.map((lease) => [lease.host_id, lease]));
       this.#askedAt = askedAt;
     } catch (error) {
       // Its state is unknown now, and nothing waits for a database: the next answered beat decides.

@@ -169,12 +169,12 @@ export function makePostgres(deps: PostgresDeps): Cluster {
   const look = () => leases.isFresh && since.note(listHosts(queries).map(toHost));
 
   const choice = new HostChoice();
-  const chosenOf = (rows: HostRow[], wanted: WantedPlace) => {
+  const chosenOf = (rows: HostRow[], requested: WantedPlace) => {
     const candidates = rows.map((row) => {
       const { load = null, alive_until: beat = null } = leases.of(row.host_id) ?? {};
       return { host: toHost(row), load, beat };
     });
-    return choice.choose(candidates, wanted, usualRoomMib(queries, wanted.org_id));
+    return choice.choose(candidates, requested, usualRoomMib(queries, requested.org_id));
   };
 
   /** Reconciles this host's rows in the directory with its state. Never rejects; failures are retried. */
@@ -223,10 +223,10 @@ export function makePostgres(deps: PostgresDeps): Cluster {
       insertPlacement(within, { room_uid, org_id, room_id, labels, created_at, host_id, epoch: 1 });
     },
 
-    choose: (wanted) => {
-      const placed = placementIn(wanted.org_id, wanted.room_id);
+    choose: (requested) => {
+      const placed = placementIn(requested.org_id, requested.room_id);
       const named = placed ? found(placed.host_id) : null;
-      const chosen = named ?? chosenOf(listHosts(queries), wanted);
+      const chosen = named ?? chosenOf(listHosts(queries), requested);
       return chosen.host_id === host_id ? null : chosen;
     },
 

@@ -28,11 +28,11 @@ export async function lackingRows(
   );
   const found = rows as unknown as SharedRow[];
   const known = new Set(found.map(({ tbl, key }) => `${tbl} ${key}`));
-  const lacking = names.flatMap(({ tbl, key, isLacking }) => {
+  const missing = names.flatMap(({ tbl, key, isLacking }) => {
     const row = !isLacking || known.has(`${tbl} ${key}`) ? null : shared.read({ tbl, key });
     return row === null ? [] : [{ tbl, key, row }];
   });
-  return [...withOneWay(queries, shared, found, isSetBack).again, ...(await withFreeNames(run, lacking))];
+  return [...withOneWay(queries, shared, found, isSetBack).again, ...(await withFreeNames(run, missing))];
 }
 
 /** Renames organizations if another organization has taken their name since. */

@@ -18,8 +18,8 @@ export interface Recovered {
 export function recoveredOf(shared: SharedRows, { seq }: Point, rows: readonly NumberedRow[]): Recovered {
   const orgs: Recovered["orgs"] = new Map();
   for (const row of rows) {
-    const said = row.row ?? shared.read(row);
-    const { org_id } = (said === null ? {} : JSON.parse(said)) as { org_id?: string | null };
+    const rowJson = row.row ?? shared.read(row);
+    const { org_id } = (rowJson === null ? {} : JSON.parse(rowJson)) as { org_id?: string | null };
     const tables = orgs.get(org_id ?? null) ?? {};
     orgs.set(org_id ?? null, tables);
     const keys = tables[row.tbl] ?? [];

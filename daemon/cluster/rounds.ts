@@ -153,9 +153,9 @@ export class Rounds {
    * Commits the change, or rejects: as `work` throws, with cluster_unavailable, not_a_member, or disk_full. `beside` runs in the directory
    * in the same transaction.
    */
-  change<T>(work: (queries: Queries) => T, vital: boolean, beside?: (run: Run) => Promise<unknown>): Promise<T> {
+  change<T>(work: (queries: Queries) => T, vital: boolean, extra?: (run: Run) => Promise<unknown>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.push({ work, vital, beside, resolve: resolve as (value: unknown) => void, reject });
+      this.#waiting.push({ work, vital, beside: extra, resolve: resolve as (value: unknown) => void, reject });
       this.#run();
     });
   }
@@ -210,12 +210,12 @@ export class Rounds {
     // Changes of the same turn share the first round.
     await nextTurn();
     while (this.#waiting.length > 0 || this.#asking) {
-      const asked = this.#asking;
+      const pending = this.#asking;
       this.#asking = null;
       const batch = this.#waiting.splice(0, MAX_CHANGES);
       if (batch.length === 0) await this.#pullOnce();
       else await this.#round(batch);
-      asked?.resolve();
+      pending?.resolve();
     }
   }
 
@@ -324,15 +324,15 @@ export class Rounds {
     if (rows.length > 0) log.warn("rows of the directory do not fit this host's tables", { rows });
   }
 
-  async #round(asked: readonly Change[], attempt = 1): Promise<void> {
+  async #round(roundChanges: readonly Change[], attempt = 1): Promise<void> {
     const { connections } = this.#deps;
     const change_id = randomUUID();
     const askedAt = monotonicMs();
     let found: Round | null = null;
     /** The changes of this round; the rest wait for the next round. The callback of a transaction that is over continues. */
     const split = () => {
-      const batch = asked.slice(0, found?.tried.length);
-      this.#waiting.unshift(...asked.slice(batch.length));
+      const batch = roundChanges.slice(0, found?.tried.length);
+      this.#waiting.unshift(...roundChanges.slice(batch.length));
       return batch;
     };
     try {
@@ -340,17 +340,17 @@ export class Rounds {
       if (attempt > 1 || this.staleMs > FRESH_MS) await this.#catchUp();
       await connections.transaction(async (run) => {
         await this.#lock(run);
-        const round = await this.#try(run, asked, change_id);
+        const round = await this.#try(run, roundChanges, change_id);
         found = round;
         if (round.isChange) await writeRows(run, round.point, round.rows, this.#deps.member.host_id);
         for (const [index, outcome] of round.tried.entries()) {
-          const beside = asked[index]?.beside;
-          if (beside && outcome && !("error" in outcome)) await beside(run);
+          const extra = roundChanges[index]?.beside;
+          if (extra && outcome && !("error" in outcome)) await extra(run);
         }
         await faultPoint("round.written");
       }, ROUND_MS);
     } catch (error) {
-      if (error instanceof AnotherPast && attempt < MAX_ATTEMPTS) return await this.#round(asked, attempt + 1);
+      if (error instanceof AnotherPast && attempt < MAX_ATTEMPTS) return await this.#round(roundChanges, attempt + 1);
       if (!(found && (await this.#isTrue(error, change_id)))) {
         this.#deps.tally?.note(false, askedAt);
         return await this.#failed(split(), asAway(error));
@@ -379,8 +379,8 @@ export class Rounds {
     this.#failures++;
     this.#failure = error;
     if (!(error instanceof DirectoryUnavailable && error.reason === "timeout")) return;
-    const told = new DirectoryUnavailable("timeout", error.message, { cause: error });
-    for (const change of this.#waiting.splice(0)) change.reject(this.#unavailable(told));
+    const failure = new DirectoryUnavailable("timeout", error.message, { cause: error });
+    for (const change of this.#waiting.splice(0)) change.reject(this.#unavailable(failure));
     this.#asking?.resolve();
     this.#asking = null;
   }
@@ -504,15 +504,15 @@ export class Rounds {
           await this.#lock(run);
           whole.isVoid = !(await hasChange(run, whole.seen));
           if (whole.isVoid) return [];
-          const lacking = await lackingRows(run, this.#copy, names, isSetBack);
-          if (lacking.length === 0) return [];
+          const missing = await lackingRows(run, this.#copy, names, isSetBack);
+          if (missing.length === 0) return [];
           const [head] = (await run("SELECT seq FROM roomd.cluster")).rows;
           point.seq = Number(head?.seq) + 1;
-          await writeRows(run, point, lacking, member.host_id);
+          await writeRows(run, point, missing, member.host_id);
           // If a host's removal is put into the directory again, its lease is deleted: it is no longer a member.
-          for (const { tbl, key } of lacking)
+          for (const { tbl, key } of missing)
             if (tbl === "hosts") await run("DELETE FROM roomd.leases WHERE host_id = $1::json ->> 0", [key]);
-          return lacking.map((row) => ({ ...row, seq: point.seq }));
+          return missing.map((row) => ({ ...row, seq: point.seq }));
         }, ROUND_MS);
       } catch (error) {
         if (!(error instanceof ServiceError && error.code === "not_a_member")) throw error;

@@ -65,11 +65,11 @@ export function differences(queries: Queries, self: Self, sources: Sources): ((w
   const contested = present.filter(
     ({ owner, epoch }) => owner?.epoch === epoch && owner.host_id !== host_id && owner.contested_by !== host_id,
   );
-  const said = new Map(usesOf(queries, host_id).map(({ org_id, host_id: _, ...use }) => [org_id, use]));
+  const reported = new Map(usesOf(queries, host_id).map(({ org_id, host_id: _, ...use }) => [org_id, use]));
   const used = sources.allUsed(queries);
   // Also organizations without a row: from before this host was a member, or lost by the directory.
-  const orgs = new Set([...said.keys(), ...[...used].flatMap(([org_id, use]) => (hasAny(use) ? [org_id] : []))]);
-  const outdated = [...orgs].filter((org_id) => !isSame(said.get(org_id) ?? NONE, used.get(org_id) ?? NONE));
+  const orgs = new Set([...reported.keys(), ...[...used].flatMap(([org_id, use]) => (hasAny(use) ? [org_id] : []))]);
+  const outdated = [...orgs].filter((org_id) => !isSame(reported.get(org_id) ?? NONE, used.get(org_id) ?? NONE));
   return [
     ...host,
     ...ended

@@ -25,13 +25,13 @@ export class Servers {
   async find(open: Open): Promise<Session> {
     const late = new AbortController();
     const last = this.#last;
-    const asked = (address: Address) => open(address, late.signal).then((session) => ({ address, session }));
-    const first = last === null ? [] : [asked(last)];
+    const attempt = (address: Address) => open(address, late.signal).then((session) => ({ address, session }));
+    const first = last === null ? [] : [attempt(last)];
     const others = this.#addresses.filter((each) => each !== last);
     const turn = Promise.race([...first.map(failed), sleep(first.length * HEAD_START_MS, late.signal)]);
     // There may be no others.
     turn.catch(() => {});
-    const all = [...first, ...others.map((address) => turn.then(() => asked(address)))];
+    const all = [...first, ...others.map((address) => turn.then(() => attempt(address)))];
     try {
       const found = await Promise.any(all);
       this.#last = found.address;
@@ -56,8 +56,8 @@ export class Servers {
 }
 
 /** Resolves after it has failed; rejects if no other server is to be tried. */
-async function failed(asked: Promise<unknown>): Promise<void> {
-  await asked.then(
+async function failed(attempt: Promise<unknown>): Promise<void> {
+  await attempt.then(
     () => Promise.reject(new Error("it was found")),
     () => {},
   );
@@ -69,6 +69,6 @@ function together(errors: readonly unknown[], count: number): unknown {
   if (count === 1) return away[0];
   const cause = away.find((each) => !(each instanceof DirectoryUnavailable && each.reason === "read_only")) ?? away[0];
   if (!(cause instanceof DirectoryUnavailable)) return cause;
-  const said = [...new Set(away.map((each) => (each instanceof Error ? each.message : String(each))))];
-  return new DirectoryUnavailable(cause.reason, said.join("; "), { cause });
+  const messages = [...new Set(away.map((each) => (each instanceof Error ? each.message : String(each))))];
+  return new DirectoryUnavailable(cause.reason, messages.join("; "), { cause });
 }

@@ -34,10 +34,10 @@ export type OpenSession = (options: SessionOptions) => Promise<{ session: Sessio
 /** The driver is loaded on first use: a daemon without a cluster never loads it. */
 export const openSession: OpenSession = async ({ address, onNotification }) => {
   const { default: pg } = await import("pg");
-  const { tls, ...where } = address;
+  const { tls, ...endpoint } = address;
   const socket = new Socket();
   const client = new pg.Client({
-    ...where,
+    ...endpoint,
     // For an empty one the driver would search the user's files.
     password: () => address.password,
     ssl: tls === null ? false : { rejectUnauthorized: tls.proven, ...(tls.authority && { ca: tls.authority }) },

@@ -54,11 +54,11 @@ export function serverSaid(error: unknown): ServerSaid | null {
 /** The same error as DirectoryUnavailable; the server's error about the statement itself is returned unchanged. */
 export function asUnavailable(error: unknown): unknown {
   if (error instanceof DirectoryUnavailable) return error;
-  const said = serverSaid(error);
+  const serverError = serverSaid(error);
   const text = error instanceof Error ? error.message : String(error);
-  if (said === null) return new DirectoryUnavailable("unreachable", text, { cause: error });
-  const reason = REASONS.find(([codes]) => codes.test(said.code))?.[1];
+  if (serverError === null) return new DirectoryUnavailable("unreachable", text, { cause: error });
+  const reason = REASONS.find(([codes]) => codes.test(serverError.code))?.[1];
   if (reason !== undefined) return new DirectoryUnavailable(reason, text, { cause: error });
-  const isOver = said.severity === "FATAL" || said.severity === "PANIC";
+  const isOver = serverError.severity === "FATAL" || serverError.severity === "PANIC";
   return isOver ? new DirectoryUnavailable("terminated", text, { cause: error }) : error;
 }

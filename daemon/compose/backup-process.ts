@@ -15,15 +15,15 @@ export type BackupSaid = { stored: Stored } | { failed: string };
 /** Resolves when nothing of the process remains. */
 export async function backUpApart(config: Config, signal: AbortSignal): Promise<BackupSaid> {
   if (signal.aborted) return { failed: "the service stops" };
-  let said: BackupSaid | null = null;
+  let lastMessage: BackupSaid | null = null;
   const worker = startOwn(BACKUP_WORKER, JSON.stringify({ config } satisfies BackupWork), (line) => {
-    said = JSON.parse(line) as BackupSaid;
+    lastMessage = JSON.parse(line) as BackupSaid;
   });
   const end = () => void worker.end().catch(() => {});
   signal.addEventListener("abort", end, { once: true });
   try {
     const complaints = await worker.ended;
-    return said ?? { failed: `the process of the backup has ended: ${complaints.trim().slice(-2000)}` };
+    return lastMessage ?? { failed: `the process of the backup has ended: ${complaints.trim().slice(-2000)}` };
   } finally {
     signal.removeEventListener("abort", end);
     await worker.end();

@@ -18,7 +18,7 @@ export interface BuildWork {
 export async function buildApart(
   { config, paths, log }: { config: Config; paths: Paths; log: Log },
   order: BuildOrder,
-  said: (message: BuildSaid) => void,
+  onMessage: (message: BuildSaid) => void,
   signal: AbortSignal,
 ): Promise<void> {
   if (signal.aborted) return;
@@ -26,7 +26,7 @@ export async function buildApart(
   const hear = (line: string) => {
     const message = JSON.parse(line) as BuildSaid;
     isDone ||= "ready" in message || "failed" in message;
-    said(message);
+    onMessage(message);
   };
   const work: BuildWork = { config, order };
   const worker = startOwn(BUILD_WORKER, JSON.stringify(work), hear);

@@ -279,8 +279,8 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
 /** Throws unless exactly the operations of the contract have a verb. */
 function requireAll(bound: readonly Bound[]): void {
   const names = bound.map(({ operation }) => operation.name).sort();
-  const wanted = Object.keys(operations).sort();
-  if (names.join() !== wanted.join()) {
-    throw new Error(`operations without a verb, or the reverse: ${names.join()} instead of ${wanted.join()}`);
+  const expected = Object.keys(operations).sort();
+  if (names.join() !== expected.join()) {
+    throw new Error(`operations without a verb, or the reverse: ${names.join()} instead of ${expected.join()}`);
   }
 }

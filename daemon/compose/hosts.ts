@@ -94,12 +94,12 @@ export function listedHosts(base: Base, sandboxes: Measured, addresses: Addresse
   return cluster.hosts().map((each) => {
     const { host_id, state, url, labels, joined_at } = each;
     const is_self = host_id === hostId;
-    const said = cluster.loadOf(host_id);
+    const hostLoad = cluster.loadOf(host_id);
     return {
       ...{ host: host_id, is_self, state, since: cluster.sinceOf(each), url, labels, joined_at },
       version: is_self ? VERSION : cluster.versionOf(host_id),
       // A host that has joined and was not started yet has no load.
-      capacity: is_self ? own() : said?.templates ? capacityOf(said) : null,
+      capacity: is_self ? own() : hostLoad?.templates ? capacityOf(hostLoad) : null,
     };
   });
 }

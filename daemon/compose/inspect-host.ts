@@ -71,7 +71,7 @@ export async function inspectHost(
   const confinement = findConfinement();
   const vsock = new Transports({ wanted: config["vsock.transport"], program: config["host.vhost_device_vsock"] });
   // Started together: these checks only wait for other programs.
-  const asked = Promise.all([
+  const probes = Promise.all([
     programVersion(qemu),
     vsock.choose(),
     probeRuntime(paths.runtime, probed),
@@ -88,7 +88,7 @@ export async function inspectHost(
     const kvm_opens = prober === null || (await canOpen((argv) => asUser(prober, argv), "/dev/kvm"));
     return { findings: { ...separation, kvm_opens }, isolation, prober };
   };
-  let [separation, [qemuVersion, , runtime, ssh]] = await Promise.all([separate(), asked]);
+  let [separation, [qemuVersion, , runtime, ssh]] = await Promise.all([separate(), probes]);
   const probe = async (kernel: string | null): Promise<ProbeResult> => {
     if (configured !== "auto") return { acceleration: configured, reason: `The configuration sets ${configured}.` };
     return await probeAcceleration({

@@ -55,7 +55,7 @@ export function composeLookups(
     sshAccess: ({ org_id }, accessId) => locateAccess(queries, org_id, accessId),
     isTemplate: ({ org_id }, templateId) => NAME.test(templateId) && templates.get(templateId, org_id) !== null,
     isBuild: ({ org_id }, buildId) => getBuild(queries, org_id, buildId as BuildId) !== undefined,
-    record: (within, wanted, left) => locateRecord(reads, within, wanted, left),
+    record: (within, key, left) => locateRecord(reads, within, key, left),
   };
 }
 

@@ -28,13 +28,13 @@ export function composeOrgTemplates(base: Base, { quota, meter }: Orgs) {
     meter,
     registries: namedRegistries(config),
     egressRules: (allowlist) => egressRules("egress_allowlist", allowlist),
-    carryOut: (order, said, signal) => {
-      const hear: typeof said = (message) => {
+    carryOut: (order, onMessage, signal) => {
+      const hear: typeof onMessage = (message) => {
         if ("failed" in message) {
           const { org_id, template_id } = order;
           log.info("failed to build a template", { org_id, template_id, error: message.why });
         }
-        said(message);
+        onMessage(message);
       };
       return buildApart({ config, paths, log }, order, hear, signal);
     },

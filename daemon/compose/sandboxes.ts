@@ -173,7 +173,7 @@ async function worthLaunching(
     least_memory_mib: 0,
   };
   const others = lately.filter((use) => !isUsual(use));
-  const wanted: PoolTarget[] = [];
+  const targets: PoolTarget[] = [];
   const bursts: PoolTarget[] = [];
   for (const use of size === 0 ? others.filter(({ vcpu_count }) => vcpu_count > 1) : [usual, ...others]) {
     const { template_id, vcpu_count, together, least_memory_mib } = use;
@@ -181,10 +181,10 @@ async function worthLaunching(
     if (!image) save(use);
     if (!image || size === 0) continue;
     const memory_mib = memoryAhead(least_memory_mib, image.hardware);
-    wanted.push({ image, memory_mib, size: use === usual ? size : 1, isExtra: use !== usual });
+    targets.push({ image, memory_mib, size: use === usual ? size : 1, isExtra: use !== usual });
     bursts.push({ image, memory_mib, size: Math.min(together, config["pool.most"]), isExtra: true });
   }
-  return [...wanted, ...bursts];
+  return [...targets, ...bursts];
 }
 
 function composeEgress({ config, log, database, record }: Base, meter: Meter) {

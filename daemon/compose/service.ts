@@ -109,9 +109,9 @@ function shownGateway(gateway: Gateway | null) {
   return { address: `${host.includes(":") ? `[${host}]` : host}:${port}`, host_key, fingerprint };
 }
 
-export function composeService(base: Base, told: ServiceFacts) {
+export function composeService(base: Base, facts: ServiceFacts) {
   const { config, paths, database, disk, inspected, templates, finder } = base;
-  const { addresses, sandboxes, drives, egress, pool } = told;
+  const { addresses, sandboxes, drives, egress, pool } = facts;
   const flushes = new Histogram(FLUSH_BOUNDS_SECONDS);
   database.onCommit((flushMs) => flushes.note(flushMs / 1000));
   return makeService({
@@ -128,8 +128,8 @@ export function composeService(base: Base, told: ServiceFacts) {
       // Every key holder sees the checks, so they must not contain names of other organizations' agents.
       shutdown: shutdownFindings(base, disk.spare_bytes, ({ sandbox_id }) => sandbox_id, sandboxes.recordOf),
     }),
-    backups: told.backups.figures,
-    anchors: () => (base.cluster ? { lost: told.chainsLost() } : null),
+    backups: facts.backups.figures,
+    anchors: () => (base.cluster ? { lost: facts.chainsLost() } : null),
     threads: () => ({
       readers: { is_degraded: base.reads.isDegraded },
       aside: { is_degraded: base.aside.isDegraded },
@@ -148,28 +148,28 @@ export function composeService(base: Base, told: ServiceFacts) {
     measure: sandboxes.measure,
     findRoom: finder.find,
     roomUidOf: (orgId, roomId) => finder.lookup(orgId, roomId)?.room_uid,
-    lookups: composeLookups(base, told.agents, told.webhooks),
+    lookups: composeLookups(base, facts.agents, facts.webhooks),
     figures: () => ({
       ...sandboxes.figures(),
       rooms: countAllRooms(database.queries),
       audit_records: countRecords(database.queries),
-      happened: told.meter.happened,
+      happened: facts.meter.happened,
       egress: egress.figures(),
-      webhooks: told.webhooks.figures(),
+      webhooks: facts.webhooks.figures(),
       traces: base.tracing.figures(),
       pool: pool.figures(),
       disk: disk.state(),
       database: { bytes: sizeOf(paths.database), flushes },
-      logged: told.logged,
-      loopDelays: told.loopDelays,
+      logged: facts.logged,
+      loopDelays: facts.loopDelays,
     }),
     loop: loopFigures,
-    requests: told.requests,
+    requests: facts.requests,
     limits: inspected.limits,
-    rates: told.rates,
-    plans: told.plans,
-    prices: told.prices,
-    creditsGraceSeconds: told.graceSeconds,
+    rates: facts.rates,
+    plans: facts.plans,
+    prices: facts.prices,
+    creditsGraceSeconds: facts.graceSeconds,
     driveLimitBytes: drives.limits.bytes,
     driveLimitEntries: drives.limits.entries,
     disk: disk.state(),

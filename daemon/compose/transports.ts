@@ -70,11 +70,11 @@ export async function openDoors(base: Base, parts: DoorParts, addresses: Address
   const { config, paths, log, aside, hostId: host } = base;
   const { operations, orgs, ports, ssh, listen, sshPlan } = parts;
   const certificate = await loadCertificate(config, paths);
-  const road = composeRoad(base, parts);
+  const pipeline = composeRoad(base, parts);
   parts.guestCalls.open(
     makeGuestDoor({
       formerNames: base.finder.formerNames,
-      answer: makeDirect({ operations, road, aside, host, others: null, peers: null, ssh: null, log }),
+      answer: makeDirect({ operations, road: pipeline, aside, host, others: null, peers: null, ssh: null, log }),
       planOf: orgs.planOf,
       log,
     }),
@@ -90,7 +90,7 @@ export async function openDoors(base: Base, parts: DoorParts, addresses: Address
     others: others && { client: others, own: host },
     traces,
     bound: new Map(operations.map((each) => [each.operation.name, each])),
-    road,
+    road: pipeline,
     log,
     record: (entry) => {
       const written = base.database.commit((queries) => appendAudit(queries, entry), false);
@@ -99,7 +99,7 @@ export async function openDoors(base: Base, parts: DoorParts, addresses: Address
   });
   const web = config["web.enabled"]
     ? makeWebDoor({
-        road,
+        road: pipeline,
         operations,
         users: parts.users,
         oauth: parts.oauth,
@@ -120,11 +120,13 @@ export async function openDoors(base: Base, parts: DoorParts, addresses: Address
   if (sshPlan && noSsh !== null) log.error("failed to open the SSH gateway", { error: noSsh });
   const sshOthers = othersOf(base, ssh, others, whereabouts(SSH_ACCESSES));
   const sshDoor =
-    sshPlan && noSsh === null ? await openSshDoor(sshPlan, paths, { ssh, road, log, others: sshOthers }) : null;
+    sshPlan && noSsh === null
+      ? await openSshDoor(sshPlan, paths, { ssh, road: pipeline, log, others: sshOthers })
+      : null;
   addresses.gateway = sshDoor?.gateway ?? null;
   const server = makeHttpServer(
     {
-      ...{ operations, road, aside, ports: ports.gate, mcp, web, host, others, labels, log },
+      ...{ operations, road: pipeline, aside, ports: ports.gate, mcp, web, host, others, labels, log },
       peers: others && parts.rooms.forPeers,
       ssh: others && { has: ssh.hasAccess, take: sshDoor?.take ?? null },
     },
@@ -148,7 +150,7 @@ export async function openDoors(base: Base, parts: DoorParts, addresses: Address
     stop: async () => {
       await Promise.all([mcp.stop(STOP_GRACE_MS), server.stop(STOP_GRACE_MS), members?.stop(STOP_GRACE_MS)]);
       others?.close();
-      road.stop();
+      pipeline.stop();
     },
   };
 }

@@ -138,23 +138,23 @@ export function faultPoint(name: FaultPoint): Promise<void> | undefined {
   return reach(fault, name);
 }
 
-function reach(wanted: Fault, name: FaultPoint): Promise<void> | undefined {
-  if (wanted.point !== name || wanted.passes-- !== 0) return undefined;
-  if (wanted.does === "throw") {
+function reach(armedFault: Fault, name: FaultPoint): Promise<void> | undefined {
+  if (armedFault.point !== name || armedFault.passes-- !== 0) return undefined;
+  if (armedFault.does === "throw") {
     const cause = new Error("requested by a test");
     startTimer(() => {
       throw new Error(`thrown at ${name}`, { cause });
     }, 0);
     return undefined;
   }
-  if (wanted.does === "sleep") Bun.sleepSync(BLOCKED_MS);
+  if (armedFault.does === "sleep") Bun.sleepSync(BLOCKED_MS);
   const until = monotonicMs() + BLOCKED_MS;
-  while (wanted.does === "compute" && monotonicMs() < until);
-  if (wanted.does === "sleep" || wanted.does === "compute") return undefined;
+  while (armedFault.does === "compute" && monotonicMs() < until);
+  if (armedFault.does === "sleep" || armedFault.does === "compute") return undefined;
   return new Promise((resolve) => {
     // A test that sees the line may signal immediately, and the signal ends a process without a handler.
-    if (wanted.does === "stall") process.once("SIGUSR2", () => resolve());
-    writeSync(2, `${JSON.stringify({ fault_point: name, does: wanted.does })}\n`);
-    if (wanted.does === "kill") process.kill(process.pid, "SIGKILL");
+    if (armedFault.does === "stall") process.once("SIGUSR2", () => resolve());
+    writeSync(2, `${JSON.stringify({ fault_point: name, does: armedFault.does })}\n`);
+    if (armedFault.does === "kill") process.kill(process.pid, "SIGKILL");
   });
 }

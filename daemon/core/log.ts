@@ -29,7 +29,7 @@ export type LogCounts = Record<"warn" | "error", number>;
 
 /** Wraps the log to count warnings and errors, even below the threshold. */
 export function countLog(log: Log, counts: LogCounts = { warn: 0, error: 0 }): { log: Log; counts: LogCounts } {
-  const counted: Log = {
+  const countingLog: Log = {
     ...log,
     warn: (message, fields) => {
       counts.warn++;
@@ -41,7 +41,7 @@ export function countLog(log: Log, counts: LogCounts = { warn: 0, error: 0 }): {
     },
     with: (fields) => countLog(log.with(fields), counts).log,
   };
-  return { log: counted, counts };
+  return { log: countingLog, counts };
 }
 
 /** A line without its end. */
@@ -57,11 +57,11 @@ const PLAIN_VALUE = /^[\w.:/@+-]+$/;
 
 /** For people, who see the time in the journal; the journal strips the number (sd-daemon(3)). */
 export const forJournal: LogFormat = (level, message, fields) => {
-  const said = Object.entries(fields).flatMap(([name, value]) =>
+  const fieldText = Object.entries(fields).flatMap(([name, value]) =>
     value === undefined ? [] : [` ${name}=${shown(value)}`],
   );
   const text = PRINTABLE.test(message) ? message : JSON.stringify(message);
-  return plainJson(`<${PRIORITIES[level]}>${text}${said.join("")}`);
+  return plainJson(`<${PRIORITIES[level]}>${text}${fieldText.join("")}`);
 };
 
 /** Text without line breaks and control characters. */

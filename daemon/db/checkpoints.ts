@@ -79,9 +79,9 @@ export function makeCheckpoints(
   let requestedAt = 0;
   let waitedAt = 0;
   const request = (): number => {
-    const asked = Atomics.add(places, CHECKPOINTS.asked, 1) + 1;
+    const ticket = Atomics.add(places, CHECKPOINTS.asked, 1) + 1;
     Atomics.notify(places, CHECKPOINTS.asked);
-    return asked;
+    return ticket;
   };
   const run = (): Promise<void> => new Promise((settle) => waiting.push({ asked: request(), settle }));
   return {

@@ -87,9 +87,9 @@ export function rawInserts(
   const one = rawStatement(queries, insertOf(table, columns, 1));
   const together = rawStatement(queries, insertOf(table, columns, ROWS_TOGETHER));
   return (rows) => {
-    const alone = rows.length - (rows.length % ROWS_TOGETHER);
-    for (let at = 0; at < alone; at += ROWS_TOGETHER) together(rows.slice(at, at + ROWS_TOGETHER).flat());
-    for (const row of rows.slice(alone)) one(row);
+    const remainderStart = rows.length - (rows.length % ROWS_TOGETHER);
+    for (let at = 0; at < remainderStart; at += ROWS_TOGETHER) together(rows.slice(at, at + ROWS_TOGETHER).flat());
+    for (const row of rows.slice(remainderStart)) one(row);
   };
 }
 

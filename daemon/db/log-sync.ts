@@ -48,7 +48,7 @@ export function makeLogSync(
   const thread = new Worker(new URL("./sync-thread.ts", import.meta.url).href);
   thread.postMessage({ flushes, log });
   // The counters are 32-bit and wrap around.
-  const isDone = (asked: number) => ((Atomics.load(flushes, FLUSHES.done) - asked) | 0) >= 0;
+  const isDone = (ticket: number) => ((Atomics.load(flushes, FLUSHES.done) - ticket) | 0) >= 0;
   const settle = () => {
     for (let first = waiting[0]; first && isDone(first.asked); first = waiting[0]) {
       waiting.shift();
@@ -68,17 +68,17 @@ export function makeLogSync(
   thread.onerror = ({ message }) => lose(`its thread has ended: ${message}`);
   return {
     sync: (isUrgent = true) => {
-      const asked = (Atomics.add(flushes, FLUSHES.asked, 1) + 1) | 0;
+      const ticket = (Atomics.add(flushes, FLUSHES.asked, 1) + 1) | 0;
       Atomics.notify(flushes, FLUSHES.asked);
       if (isUrgent && waiting.length === 0 && !isLost && trust.isQuick()) {
         const startedAt = monotonicMs();
-        Atomics.wait(flushes, FLUSHES.done, (asked - 1) | 0, QUICK_MS);
+        Atomics.wait(flushes, FLUSHES.done, (ticket - 1) | 0, QUICK_MS);
         // The whole wait, even if the thread itself had no processor.
         trust.took(monotonicMs() - startedAt);
-        if (isDone(asked)) return null;
+        if (isDone(ticket)) return null;
       }
       return new Promise((resolve) => {
-        waiting.push({ asked, settle: resolve });
+        waiting.push({ asked: ticket, settle: resolve });
         settle();
       });
     },

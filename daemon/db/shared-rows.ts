@@ -208,15 +208,15 @@ export class SharedRows {
       .sort((a, b) => a.pk - b.pk)
       .map((column) => column.name);
     if (keys.length === 0) throw new Error(`${name} has no key`);
-    const which = (side = "") => (but ? `${side}${but.column} <> '${but.is}'` : "1");
+    const sharedCondition = (side = "") => (but ? `${side}${but.column} <> '${but.is}'` : "1");
     for (const event of EVENTS) {
       const sides = event === "UPDATE" ? ["OLD", "NEW"] : [event === "DELETE" ? "OLD" : "NEW"];
-      const noted = sides.map((side) => noteOf(name, keyOf(keys, `${side}.`)));
+      const notes = sides.map((side) => noteOf(name, keyOf(keys, `${side}.`)));
       const on = `AFTER ${event} ON main.${name}`;
-      const isShared = which(`${sides[0]}.`);
+      const isShared = sharedCondition(`${sides[0]}.`);
       const run = (sql: string) => rawStatement(queries, sql)([]);
       run(
-        `CREATE TEMP TRIGGER shared_${name}_${event} ${on} WHEN ${isShared} AND (SELECT mode FROM shared_mode) = 'trying' BEGIN UPDATE shared_count SET n = n + 1; ${noted.join(" ")} END`,
+        `CREATE TEMP TRIGGER shared_${name}_${event} ${on} WHEN ${isShared} AND (SELECT mode FROM shared_mode) = 'trying' BEGIN UPDATE shared_count SET n = n + 1; ${notes.join(" ")} END`,
       );
       run(
         `CREATE TEMP TRIGGER closed_${name}_${event} ${on} WHEN ${isShared} AND (SELECT mode FROM shared_mode) = 'closed' BEGIN SELECT RAISE(ABORT, '${CLOSED}: ${name}'); END`,
@@ -227,7 +227,7 @@ export class SharedRows {
     const next = (condition: string) =>
       rawValues(
         queries,
-        `SELECT ${keyOf(keys, "")} FROM main.${name} WHERE ${which()} AND ${condition} ORDER BY ${keys.join(", ")} LIMIT ?2`,
+        `SELECT ${keyOf(keys, "")} FROM main.${name} WHERE ${sharedCondition()} AND ${condition} ORDER BY ${keys.join(", ")} LIMIT ?2`,
       );
     const parts = keys.map((_, index) => `json_extract(?1, '$[${index}]')`).join(", ");
     const [first, others] = [next("?1 = ''"), next(`(${keys.join(", ")}) > (${parts})`)];
@@ -236,7 +236,7 @@ export class SharedRows {
       name,
       columns,
       keys,
-      which: which(),
+      which: sharedCondition(),
       grantsAccess,
       keysAfter: (key, most) => (key === "" ? first : others)([key, most]).map(([found]) => String(found)),
       read: (key) => (read([key])[0]?.[0] as string | undefined) ?? null,
@@ -246,8 +246,8 @@ export class SharedRows {
 
   /** Inserts a row, or updates it. A row of another version has the columns that both versions have. */
   #insert({ name, columns, keys }: Table, row: string): void {
-    const said = JSON.parse(row) as Record<string, unknown>;
-    const both = columns.filter((column) => column in said);
+    const values = JSON.parse(row) as Record<string, unknown>;
+    const both = columns.filter((column) => column in values);
     const updated = both.filter((column) => !keys.includes(column)).map((column) => `${column} = excluded.${column}`);
     // Without WHERE, SQLite would parse ON as part of a join.
     const statement = `INSERT INTO main.${name} (${both.join(", ")}) SELECT ${both.map((column) => `json_extract(?1, '$.${column}')`).join(", ")} WHERE true

@@ -12,14 +12,14 @@ self.onmessage = ({ data: { flushes, log } }: MessageEvent<{ flushes: Int32Array
   for (let done = 0; ; ) {
     Atomics.wait(flushes, FLUSHES.asked, done);
     if (Atomics.load(flushes, FLUSHES.isOver) === 1) return;
-    const asked = Atomics.load(flushes, FLUSHES.asked);
+    const ticket = Atomics.load(flushes, FLUSHES.asked);
     const startedAt = monotonicMs();
     try {
       fdatasyncSync(log);
     } catch (error) {
       return postMessage(String(error));
     }
-    done = asked;
+    done = ticket;
     Atomics.store(flushes, FLUSHES.took, Math.round((monotonicMs() - startedAt) * 1000));
     Atomics.store(flushes, FLUSHES.done, done);
     Atomics.notify(flushes, FLUSHES.done);

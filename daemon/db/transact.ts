@@ -148,7 +148,7 @@ export function makeDatabase(
       if (log) connection.step(`PRAGMA busy_timeout = ${BUSY_MS}`);
     }
   };
-  const begun = async () => {
+  const beginWithRetry = async () => {
     const until = monotonicMs() + BUSY_MS;
     for (let attempt = 0; !begins(); attempt++) {
       if (monotonicMs() > until) throw new Error("another process has been writing to the database for too long");
@@ -183,7 +183,7 @@ export function makeDatabase(
       try {
         loopTime.goesOn("host", "db.commit");
         faultPoint("commit.before");
-        if (!begins()) await begun();
+        if (!begins()) await beginWithRetry();
         memory.open();
         const until = monotonicMs() + WRITE_MS;
         for (const write of batch) outcomes.push(attempt(connection, memory, write));

@@ -92,16 +92,16 @@ export async function acceptRows(
 }
 
 /** Validates the parts of a state that are not rows. Throws Foreign. */
-export function accept<S extends TSchema>(schema: S, given: unknown, what: string): Static<S> {
+export function accept<S extends TSchema>(schema: S, given: unknown, subject: string): Static<S> {
   if (Value.Check(schema, given)) return given as Static<S>;
-  throw new UntrustedRows(`the part about its ${what} is malformed`);
+  throw new UntrustedRows(`the part about its ${subject} is malformed`);
 }
 
 /** Throws Foreign on a duplicate. */
-export function onlyOnce(what: string): (name: unknown) => void {
+export function onlyOnce(kind: string): (name: unknown) => void {
   const seen = new Set<unknown>();
   return (name) => {
-    if (seen.has(name)) throw new UntrustedRows(`it has two ${what} of one name`);
+    if (seen.has(name)) throw new UntrustedRows(`it has two ${kind} of one name`);
     seen.add(name);
   };
 }

@@ -72,16 +72,17 @@ export class LocalhostTaken extends Error {
  * EADDRINUSE if another process listens on the address, including another daemon with TLS.
  */
 export function openListener(
-  { hostname, port: wanted, byLocalhost = false }: ListenAddress,
+  { hostname, port: requestedPort, byLocalhost = false }: ListenAddress,
   tls: ServeTls | null,
   start: (options: ServeOptions) => RunningServer,
 ): Listener {
   const hostnames = byLocalhost && hasLoopback6() ? [hostname, LOOPBACK_6] : [hostname];
-  if (tls !== null && wanted !== 0) for (const each of hostnames) assertFree({ hostname: each, port: wanted });
+  if (tls !== null && requestedPort !== 0)
+    for (const each of hostnames) assertFree({ hostname: each, port: requestedPort });
   const begin = (hostname: string, port: number, tls: ServeTls | null) =>
     start({ hostname, port, reusePort: tls !== null, ...(tls === null ? {} : { tls }) });
-  let current = startFirst(() => beginAll(hostnames, wanted, tls, begin), wanted === 0 ? MAX_CHOICES : 1);
-  const [{ url, port = wanted }] = current;
+  let current = startFirst(() => beginAll(hostnames, requestedPort, tls, begin), requestedPort === 0 ? MAX_CHOICES : 1);
+  const [{ url, port = requestedPort }] = current;
   const draining = new Set<RunningServer>();
   return {
     url: new URL(url),
@@ -108,12 +109,12 @@ type Servers = [RunningServer, ...RunningServer[]];
 /** Starts one server for each name, at the same port; all or none. */
 function beginAll(
   [hostname, ...others]: readonly string[],
-  wanted: number,
+  requestedPort: number,
   tls: ServeTls | null,
   begin: (hostname: string, port: number, tls: ServeTls | null) => RunningServer,
 ): Servers {
-  const servers: Servers = [begin(String(hostname), wanted, tls)];
-  const { port = wanted } = servers[0];
+  const servers: Servers = [begin(String(hostname), requestedPort, tls)];
+  const { port = requestedPort } = servers[0];
   try {
     for (const each of others) servers.push(begin(each, port, tls));
     return servers;

@@ -24,9 +24,9 @@ export function leaveExit(file: string, result: "exception"): void {
 /** Cause of the previous daemon's crash; null if it did not crash, or if that is unknown. Returned once. */
 export function takeCrash(file: string): string | null {
   try {
-    const said = readFileSync(file, "utf8").trim();
+    const exitText = readFileSync(file, "utf8").trim();
     rmSync(file);
-    return isCrash(said) ? said : null;
+    return isCrash(exitText) ? exitText : null;
   } catch (error) {
     if (errnoOf(error) === "ENOENT") return null;
     throw error;
@@ -34,8 +34,8 @@ export function takeCrash(file: string): string | null {
 }
 
 /** `core-dump SEGV`, `exit-code 125`, `signal KILL`, `success 0`. */
-export function isCrash(said: string): boolean {
-  const [result = "", status = ""] = said.split(" ");
+export function isCrash(exitText: string): boolean {
+  const [result = "", status = ""] = exitText.split(" ");
   if (result === "exit-code" && status === String(DISK_FAILED_STATUS)) return false;
   return CRASHES.includes(result) || (result === "signal" && !ENDINGS.includes(status));
 }

@@ -142,13 +142,13 @@ async function bootProbe(options: ProbeOptions): Promise<Tried> {
       endedItself: false,
     };
   }
-  const said = printed
+  const errorLine = printed
     .split("\n")
     .find((line) => line.startsWith("qemu"))
     ?.slice(0, 200);
   return {
     acceleration: "tcg",
-    reason: `/dev/kvm exists, but a probe guest did not boot with it: it ${givenUp ? "timed out" : "ended"} after ${seconds} s${said ? ` (${said})` : ""}.`,
+    reason: `/dev/kvm exists, but a probe guest did not boot with it: it ${givenUp ? "timed out" : "ended"} after ${seconds} s${errorLine ? ` (${errorLine})` : ""}.`,
     closed: false,
     endedItself: !givenUp,
   };

@@ -166,8 +166,8 @@ export function startOwn(argument: string, input: string, onLine: (line: string)
   child.ref();
   child.stdin.write(`${input}\n`);
   child.stdin.flush();
-  const said = new Response(child.stderr).text();
-  const ended = Promise.all([said, readLines(child.stdout, onLine), child.exited]).then(([text]) => text);
+  const errorText = new Response(child.stderr).text();
+  const ended = Promise.all([errorText, readLines(child.stdout, onLine), child.exited]).then(([text]) => text);
   return { ended, end: () => endProcess(started) };
 }
 
@@ -189,9 +189,9 @@ export class ProgramFailed extends Error {
   /** On its standard error. */
   readonly said: string;
 
-  constructor(program: string | undefined, code: number, said: string) {
-    super(`${program} ended with ${code}: ${said.trim().slice(-4000)}`);
-    this.said = said;
+  constructor(program: string | undefined, code: number, output: string) {
+    super(`${program} ended with ${code}: ${output.trim().slice(-4000)}`);
+    this.said = output;
   }
 }
 

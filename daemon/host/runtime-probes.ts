@@ -70,12 +70,12 @@ export async function probeRuntime(
 ): Promise<string[]> {
   const scratch = mkdtempSync(join(place, ".probe-"));
   const probed = { ...REAL, ...changed };
-  const probing = Object.entries(PROBES).map(async ([what, probe]) => {
+  const probing = Object.entries(PROBES).map(async ([feature, probe]) => {
     try {
       await within(Promise.try(probe, probed, scratch), deadlineMs, "the probe");
       return [];
     } catch (error) {
-      return [`The support of this host for ${what} does not work, and roomd needs it: ${describeError(error)}.`];
+      return [`The support of this host for ${feature} does not work, and roomd needs it: ${describeError(error)}.`];
     }
   });
   try {
@@ -85,20 +85,20 @@ export async function probeRuntime(
   }
 }
 
-function expectSame(what: string, is: unknown, should: unknown): void {
-  if (is !== should) throw new Error(`${what} is ${String(is)} but ${String(should)} was expected`);
+function expectSame(subject: string, is: unknown, should: unknown): void {
+  if (is !== should) throw new Error(`${subject} is ${String(is)} but ${String(should)} was expected`);
 }
 
 /** Tests that Bun waits for a pidfd as for a socket (process-end.ts). */
 async function probeEnds({ endOf }: Probed): Promise<void> {
   const waiting = startWaiting();
   try {
-    let heard = false;
+    let hasEnded = false;
     const ended = endOf(waiting.process).then(() => {
-      heard = true;
+      hasEnded = true;
     });
     await Promise.race([ended, sleep(EARLY_MS)]);
-    expectSame("a process that runs and has ended", heard, false);
+    expectSame("a process that runs and has ended", hasEnded, false);
     waiting.end();
     await ended;
   } finally {

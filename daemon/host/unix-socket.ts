@@ -24,11 +24,11 @@ const O_PATH = 0o10000000;
 export async function connectWhenThere(
   path: string,
   deadlineMs: number,
-  gone: Promise<unknown>,
+  processEnd: Promise<unknown>,
   handlers: GuardedHandlers,
 ): Promise<Socket<undefined>> {
   let ended: string | null = null;
-  gone.then((how) => {
+  processEnd.then((how) => {
     ended = String(how);
   });
   const deadline = monotonicMs() + deadlineMs;
@@ -61,9 +61,9 @@ function requireOwnSocket(path: string, entry: number): void {
 }
 
 /** Resolves once the socket exists. Throws when its process ends first, or at the deadline. */
-export async function socketThere(path: string, deadlineMs: number, gone: Promise<unknown>): Promise<void> {
+export async function socketThere(path: string, deadlineMs: number, processEnd: Promise<unknown>): Promise<void> {
   let ended: string | null = null;
-  gone.then((how) => {
+  processEnd.then((how) => {
     ended = String(how);
   });
   const deadline = monotonicMs() + deadlineMs;

@@ -60,14 +60,14 @@ export class Connections {
 async function carry(socket: Socket, fd: number, stream: Stream): Promise<void> {
   socket.setNoDelay(true);
   const seen: FirstBytes = { first: Promise.withResolvers(), answered: false };
-  const gone = () => stream.fail(StreamErrorCode.detached, "the program has closed the connection");
-  socket.once("close", gone);
+  const onClosed = () => stream.fail(StreamErrorCode.detached, "the program has closed the connection");
+  socket.once("close", onClosed);
   takeIn(stream, socket, seen);
   try {
     await Promise.all([giveOut(stream, socket, seen), stream.finished]);
     socket.end();
   } catch (error) {
-    socket.off("close", gone);
+    socket.off("close", onClosed);
     const refused = error instanceof StreamError && error.code === StreamErrorCode.egress_denied;
     if (refused && !seen.answered && !socket.destroyed) await explain(socket, seen.first.promise, error.message);
     reset(socket, fd);

@@ -101,7 +101,7 @@ async function run(reaper: Reaper, argv: string[], input: string): Promise<void>
     env: {},
   });
   reaper.spare(child);
-  const said = await new Response(child.stderr).text();
+  const errorText = await new Response(child.stderr).text();
   const code = await child.exited;
-  if (code !== 0) throw new Error(`${argv.join(" ")} ended with ${code}: ${said.trim()}`);
+  if (code !== 0) throw new Error(`${argv.join(" ")} ended with ${code}: ${errorText.trim()}`);
 }

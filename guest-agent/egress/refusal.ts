@@ -13,8 +13,8 @@ const ACCESS_DENIED = Uint8Array.of(0x15, 3, 3, 0, 2, 2, 49);
 const HTTP_START = /^(GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|CONNECT|TRACE) /;
 
 /** Sends the refusal if the program's protocol is recognized from its first bytes. */
-export async function explain(socket: Socket, said: Promise<Uint8Array>, reason: string): Promise<void> {
-  const first = await Promise.race([said, sleep(SAYS_FIRST_MS, null)]);
+export async function explain(socket: Socket, firstBytes: Promise<Uint8Array>, reason: string): Promise<void> {
+  const first = await Promise.race([firstBytes, sleep(SAYS_FIRST_MS, null)]);
   const answer = first && answerTo(first, reason);
   if (!answer || socket.destroyed) return;
   socket.resume();

@@ -109,10 +109,10 @@ export class Resolver {
   #ask(name: string): Promise<ResolverAnswer> {
     const known = this.#asked.get(name);
     if (known) return known;
-    const asked = this.#askHost(name).catch((): ResolverAnswer => "failed");
-    this.#asked.set(name, asked);
-    void asked.finally(() => this.#asked.delete(name));
-    return asked;
+    const lookup = this.#askHost(name).catch((): ResolverAnswer => "failed");
+    this.#asked.set(name, lookup);
+    void lookup.finally(() => this.#asked.delete(name));
+    return lookup;
   }
 
   async #askHost(name: string): Promise<ResolverAnswer> {

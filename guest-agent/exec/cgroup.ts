@@ -55,7 +55,7 @@ function home(): number {
 }
 
 /** Longer than any event file of a cgroup. */
-const said = Buffer.alloc(256);
+const eventBuffer = Buffer.alloc(256);
 
 export class Cgroup {
   readonly #directory: string;
@@ -142,7 +142,11 @@ export class Cgroup {
   get oomKills(): number {
     if (this.#memoryEvents === null) return 0;
     try {
-      const text = said.toString("latin1", 0, readSync(this.#memoryEvents, said, 0, said.byteLength, 0));
+      const text = eventBuffer.toString(
+        "latin1",
+        0,
+        readSync(this.#memoryEvents, eventBuffer, 0, eventBuffer.byteLength, 0),
+      );
       return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0);
     } catch {
       return 0;
@@ -181,7 +185,9 @@ export class Cgroup {
 
   /** Reads an event. Throws if the cgroup no longer exists. */
   #says(event: string): boolean {
-    return said.toString("latin1", 0, readSync(this.#events, said, 0, said.byteLength, 0)).includes(event);
+    return eventBuffer
+      .toString("latin1", 0, readSync(this.#events, eventBuffer, 0, eventBuffer.byteLength, 0))
+      .includes(event);
   }
 
   /**

@@ -89,16 +89,16 @@ export class Executions {
       const execution = this.#all.get(execId);
       if (execution) this.#unsettled.delete(execution);
     }
-    let gone = false;
+    let hasLeft = false;
     const over = signal.then(
       () => {
-        gone = true;
+        hasLeft = true;
       },
       () => {
-        gone = true;
+        hasLeft = true;
       },
     );
-    while (this.#unsettled.size === 0 && !gone) await Promise.race([this.#change.promise, over]);
+    while (this.#unsettled.size === 0 && !hasLeft) await Promise.race([this.#change.promise, over]);
     await Promise.race([Bun.sleep(GATHER_MS), over]);
     return fitting([...this.#unsettled]);
   }

@@ -246,8 +246,8 @@ export class Journal {
 
   #mustHold(): boolean {
     if (this.#commandEnded) return false;
-    const ahead = this.#fastest()?.follows ? this.#end - AHEAD_BYTES : 0;
-    return this.#isAwaited(Math.max(ahead, this.#isOver() ? (this.#blocks[1]?.offset ?? 0) : 0));
+    const minOffset = this.#fastest()?.follows ? this.#end - AHEAD_BYTES : 0;
+    return this.#isAwaited(Math.max(minOffset, this.#isOver() ? (this.#blocks[1]?.offset ?? 0) : 0));
   }
 
   #dropOldest(): void {

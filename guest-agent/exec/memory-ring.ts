@@ -39,10 +39,10 @@ export class MemoryRing {
   }
 
   /** Enlarges the ring. A ring below its full size has never wrapped: it grows first. */
-  #grow(end: number, wanted: number): void {
+  #grow(end: number, requiredBytes: number): void {
     const { byteLength } = this.#bytes;
-    if (wanted <= byteLength || byteLength === this.capacity) return;
-    const grown = Buffer.allocUnsafeSlow(Math.min(this.capacity, Math.max(FIRST_BYTES, byteLength * 2, wanted)));
+    if (requiredBytes <= byteLength || byteLength === this.capacity) return;
+    const grown = Buffer.allocUnsafeSlow(Math.min(this.capacity, Math.max(FIRST_BYTES, byteLength * 2, requiredBytes)));
     grown.set(this.#bytes.subarray(0, end));
     this.#bytes = grown;
   }

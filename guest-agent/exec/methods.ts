@@ -104,11 +104,11 @@ async function send(
   const close = () => reader.close();
   stream.finished.then(close, close);
   try {
-    let told = false;
+    let isReported = false;
     const tell = () => {
       const following: ExecFollowing = { type: "following", execution: execution.state };
-      if (!told) stream.say(following);
-      told = true;
+      if (!isReported) stream.say(following);
+      isReported = true;
     };
     if (brief) execution.lasts.then(tell);
     else tell();
@@ -148,11 +148,11 @@ async function take(stream: Stream, execution: Execution, offset: number | null,
 
 /** `existing` answers a request that starts an execution. */
 function report(stream: Stream, execution: Execution, existing?: boolean): void {
-  const told: ExecReport = { execution: execution.state, ...(existing !== undefined && { existing }) };
-  stream.finish(told);
+  const message: ExecReport = { execution: execution.state, ...(existing !== undefined && { existing }) };
+  stream.finish(message);
 }
 
 function hasEnded({ exec_id, isRunning }: Execution): StartError {
-  const what = isRunning ? "takes no standard input" : "has ended";
-  return new StartError(StreamErrorCode.not_running, `${exec_id} ${what}`);
+  const reason = isRunning ? "takes no standard input" : "has ended";
+  return new StartError(StreamErrorCode.not_running, `${exec_id} ${reason}`);
 }

@@ -22,21 +22,23 @@ export const ROOT: User = {
  * The user of a command. Default: the image's user, or root. A name of the image, or with a colon, is resolved by `findImageUser`, others
  * by `findUser`.
  */
-export function userFor(wanted: string | null): User | null {
-  const said = wanted ?? IMAGE.user;
-  return said !== null && (wanted === null || said.includes(":")) ? findImageUser(said) : findUser(wanted);
+export function userFor(requested: string | null): User | null {
+  const userSpec = requested ?? IMAGE.user;
+  return userSpec !== null && (requested === null || userSpec.includes(":"))
+    ? findImageUser(userSpec)
+    : findUser(requested);
 }
 
 /** By name or numeric id. Null is root, which exists whatever the file contains, and is the only user if it cannot be read. */
-export function findUser(wanted: string | null, passwd = "/etc/passwd"): User | null {
-  if (wanted === null || wanted === "root" || wanted === "0") return ROOT;
+export function findUser(requested: string | null, passwd = "/etc/passwd"): User | null {
+  if (requested === null || requested === "root" || requested === "0") return ROOT;
   const users = readUsers(passwd);
-  return users.find(({ name }) => name === wanted) ?? users.find(({ uid }) => String(uid) === wanted) ?? null;
+  return users.find(({ name }) => name === requested) ?? users.find(({ uid }) => String(uid) === requested) ?? null;
 }
 
 /** The user of an image, as `user` or `user:group`; numeric ids need not be in any file. `user:` is `user`. */
-export function findImageUser(said: string, { passwd = "/etc/passwd", group = "/etc/group" } = {}): User | null {
-  const [name = "", groupName = ""] = said.split(":");
+export function findImageUser(userSpec: string, { passwd = "/etc/passwd", group = "/etc/group" } = {}): User | null {
+  const [name = "", groupName = ""] = userSpec.split(":");
   const user = findUser(name, passwd) ?? unlisted(name);
   if (user === null || groupName === "") return user;
   const line = linesOf(group).find(([known]) => known === groupName);

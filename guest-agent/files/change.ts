@@ -11,8 +11,8 @@ import { joined, parentOf, parsePath } from "./path.ts";
 import { syncDirectory } from "./write.ts";
 
 export async function makeDirectory(stream: Stream, request: object): Promise<void> {
-  const { path: asked, mode, owner } = request as Record<string, unknown>;
-  const path = parsePath(asked);
+  const { path: requestedPath, mode, owner } = request as Record<string, unknown>;
+  const path = parsePath(requestedPath);
   const there = await entryIfThere(path, true);
   if (there && there.type !== "directory") throw new FileError("EEXIST");
   const created = await makeDirectories(path, ownerOf(owner) ?? usualOwner(), modeOf(mode) ?? undefined);
@@ -22,12 +22,12 @@ export async function makeDirectory(stream: Stream, request: object): Promise<vo
 }
 
 export async function move(stream: Stream, request: object): Promise<void> {
-  const asked = request as Record<string, unknown>;
-  const [from, to] = [parsePath(asked.from, "from"), parsePath(asked.to, "to")];
+  const fields = request as Record<string, unknown>;
+  const [from, to] = [parsePath(fields.from, "from"), parsePath(fields.to, "to")];
   const moved = await entryAt(from);
   await makeDirectories(parentOf(to), usualOwner());
   const there = await entryIfThere(to);
-  if (there && asked.overwrite !== true) throw new FileError("EEXIST");
+  if (there && fields.overwrite !== true) throw new FileError("EEXIST");
   try {
     await rename(from, to);
   } catch (error) {
@@ -58,8 +58,8 @@ async function moveAcross(from: Buffer, to: Buffer): Promise<void> {
 
 /** `isMount`: a mount point is never removed. */
 export async function remove(stream: Stream, request: object, isMount: (path: string) => boolean): Promise<void> {
-  const { path: asked, recursive } = request as Record<string, unknown>;
-  const path = parsePath(asked);
+  const { path: requestedPath, recursive } = request as Record<string, unknown>;
+  const path = parsePath(requestedPath);
   if (path.byteLength === 1 || isMount(path.toString())) throw new FileError("EBUSY");
   const facts = await lstat(path);
   if (!facts.isDirectory()) await unlink(path);

@@ -62,23 +62,23 @@ export class Inotify {
     root: Buffer,
     recursive: boolean,
     device: bigint,
-    told: { changes(changes: Change[]): void; end(): void },
+    listener: { changes(changes: Change[]): void; end(): void },
   ) {
     this.#root = root;
     this.#recursive = recursive;
     this.#device = device;
-    this.#onChanges = told.changes;
-    this.#onEnd = told.end;
+    this.#onChanges = listener.changes;
+    this.#onEnd = listener.end;
   }
 
   /** Rejects with the failed call's error, or FileRefusal. `end` is called when the watched root is gone. */
   static async begin(
     root: Buffer,
     recursive: boolean,
-    told: { changes(changes: Change[]): void; end(): void },
+    listener: { changes(changes: Change[]): void; end(): void },
   ): Promise<Inotify> {
     const facts = await stat(root, { bigint: true });
-    const inotify = new Inotify(root, recursive, facts.dev, told);
+    const inotify = new Inotify(root, recursive, facts.dev, listener);
     try {
       inotify.#add(root, 0);
       if (recursive && facts.isDirectory()) await inotify.#addBelow(root);

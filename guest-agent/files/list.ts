@@ -22,14 +22,14 @@ interface ListOptions {
 }
 
 export async function listDirectory(stream: Stream, request: object): Promise<void> {
-  const { path: asked, recursive, after_b64, limit } = request as Record<string, unknown>;
-  const path = parsePath(asked);
+  const { path: requestedPath, recursive, after_b64, limit } = request as Record<string, unknown>;
+  const path = parsePath(requestedPath);
   const most = wholeNumber("limit", limit);
   if (after_b64 !== null && typeof after_b64 !== "string") throw new InvalidRequest("after_b64 must be text or null");
   const facts = await stat(path, { bigint: true });
   if (!facts.isDirectory()) throw new FileError("ENOTDIR");
   const after = after_b64 === null ? null : Buffer.from(after_b64, "base64").toString("latin1").split("/");
-  const wanted = { recursive: recursive === true, device: String(facts.dev) };
+  const options = { recursive: recursive === true, device: String(facts.dev) };
   let count = 0;
   let more = false;
   let lines: string[] = [];
@@ -40,7 +40,7 @@ export async function listDirectory(stream: Stream, request: object): Promise<vo
     bytes = 0;
     return all.byteLength === 0 || (await stream.write(Channel.output, all));
   };
-  for await (const entry of below(path, after, wanted)) {
+  for await (const entry of below(path, after, options)) {
     if (stream.ended) return;
     more = count === most;
     if (more) break;
@@ -57,7 +57,7 @@ export async function listDirectory(stream: Stream, request: object): Promise<vo
 }
 
 /** Entries below a directory after this path. A missing or unreadable directory has none. */
-async function* below(directory: Buffer, after: string[] | null, wanted: ListOptions): AsyncGenerator<FileEntry> {
+async function* below(directory: Buffer, after: string[] | null, options: ListOptions): AsyncGenerator<FileEntry> {
   const names = await namesIn(directory, after?.[0] ?? "");
   for (let at = 0; at < names.length; at += BATCH) {
     const batch = names.slice(at, at + BATCH).map((name) => ({ name, path: joined(directory, name) }));
@@ -67,10 +67,10 @@ async function* below(directory: Buffer, after: string[] | null, wanted: ListOpt
       if (!entry) continue;
       const isKnown = name === after?.[0];
       if (!isKnown) yield entry;
-      const inside = entry.type === "directory" && wanted.recursive && entry.identity.startsWith(`${wanted.device}:`);
+      const inside = entry.type === "directory" && options.recursive && entry.identity.startsWith(`${options.device}:`);
       if (!inside) continue;
       const rest = isKnown && after && after.length > 1 ? after.slice(1) : null;
-      yield* below(path, rest, wanted);
+      yield* below(path, rest, options);
     }
   }
 }

@@ -47,8 +47,8 @@ export function fileMethods(drive: FileDrive): Record<FileRequest["method"], Han
 }
 
 async function requireDrive(drive: FileDrive, request: object): Promise<void> {
-  const asked = request as Record<string, unknown>;
-  const isOn = PATH_FIELDS.some((field) => typeof asked[field] === "string" && drive.holds(String(asked[field])));
+  const fields = request as Record<string, unknown>;
+  const isOn = PATH_FIELDS.some((field) => typeof fields[field] === "string" && drive.holds(String(fields[field])));
   if (isOn && !(await drive.answers())) {
     throw new FileRefusal(StreamErrorCode.drive_unavailable, "the drive does not answer");
   }

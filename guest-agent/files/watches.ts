@@ -27,8 +27,8 @@ export class Watches {
     const since = wholeNumber("after", after);
     const watch =
       watch_id === null ? await this.#begin(parsePath(path), recursive === true) : this.#known(watch_id, since);
-    const said: FileWatching = { type: "watching", watch_id: watch.id };
-    stream.say(said);
+    const message: FileWatching = { type: "watching", watch_id: watch.id };
+    stream.say(message);
     await watch.follow(stream, since);
   }
 

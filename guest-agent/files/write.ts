@@ -31,9 +31,9 @@ const NO_RENAME = ["EBUSY", "EXDEV"];
 export async function writeFile(stream: Stream, request: object): Promise<void> {
   const { path, mode, owner, overwrite, expect } = request as Record<string, unknown>;
   const owned = ownerOf(owner);
-  const wanted = { mode: modeOf(mode), overwrite: overwrite === true, expect };
+  const conditions = { mode: modeOf(mode), overwrite: overwrite === true, expect };
   const { target, before } = await targetOf(parsePath(path), owned ?? usualOwner());
-  requireReplaceable(before, wanted);
+  requireReplaceable(before, conditions);
   const part = await openPart(target, before);
   try {
     stream.widenIncoming(Channel.stdin, FILE_WINDOW_BYTES);
@@ -45,10 +45,10 @@ export async function writeFile(stream: Stream, request: object): Promise<void> 
     const as = owned ?? (before ? { uid: before.uid, gid: before.gid } : usualOwner());
     if (part.path) {
       await part.file.chown(as.uid, as.gid);
-      await part.file.chmod(wanted.mode ?? before?.mode ?? FILE_MODE);
+      await part.file.chmod(conditions.mode ?? before?.mode ?? FILE_MODE);
       await part.file.sync();
     }
-    const created = part.path ? await place(part.path, target, wanted) : false;
+    const created = part.path ? await place(part.path, target, conditions) : false;
     part.path = null;
     const answer: FileAnswer = { entry: await entryAt(target), created };
     stream.finish(answer);
@@ -99,10 +99,10 @@ function temporaryName(): string {
 }
 
 /** Renames the finished file to its destination and syncs the directory. Returns whether the destination was new. */
-async function place(part: Buffer, target: Buffer, wanted: WriteConditions): Promise<boolean> {
+async function place(part: Buffer, target: Buffer, conditions: WriteConditions): Promise<boolean> {
   const now = await entryIfThere(target);
-  requireReplaceable(now, wanted);
-  if (wanted.overwrite) {
+  requireReplaceable(now, conditions);
+  if (conditions.overwrite) {
     try {
       await rename(part, target);
     } catch (error) {
@@ -139,15 +139,15 @@ async function fill(file: FileHandle, stream: Stream): Promise<void> {
   let [block, other] = spare ?? [Buffer.allocUnsafeSlow(BLOCK_BYTES), Buffer.allocUnsafeSlow(BLOCK_BYTES)];
   spare = null;
   let filled = 0;
-  let owed = 0;
+  let pendingCredit = 0;
   let writing: Promise<void> | null = null;
   const failure = Promise.withResolvers<never>();
   failure.promise.catch(() => {});
   // The host's window always fits into the buffer.
   const giveBack = () => {
     if (filled > BLOCK_BYTES - FILE_WINDOW_BYTES) return;
-    stream.giveBack(Channel.stdin, owed);
-    owed = 0;
+    stream.giveBack(Channel.stdin, pendingCredit);
+    pendingCredit = 0;
   };
   const flush = async (least: number) => {
     while (filled > least) {
@@ -162,7 +162,7 @@ async function fill(file: FileHandle, stream: Stream): Promise<void> {
   const arrived = stream.passTo(Channel.stdin, (bytes) => {
     block.set(bytes, filled);
     filled += bytes.byteLength;
-    owed += bytes.byteLength;
+    pendingCredit += bytes.byteLength;
     giveBack();
     if (filled >= WRITE_BYTES) writing ??= flush(WRITE_BYTES - 1).catch(failure.reject);
   });

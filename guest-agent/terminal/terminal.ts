@@ -240,7 +240,7 @@ export class Terminal {
   /** Watchers get only the latest size, however often it has changed. */
   async #showBeside(stream: Stream, { offset, rows, cols }: TerminalWatching): Promise<void> {
     let at = offset;
-    let told = { rows, cols };
+    let reportedSize = { rows, cols };
     while (!stream.ended) {
       const to = this.#history.placeOf(at);
       if (to > at) {
@@ -248,9 +248,9 @@ export class Terminal {
         stream.say(skipped);
         at = to;
       }
-      if (told.rows !== this.#rows || told.cols !== this.#cols) {
-        told = { rows: this.#rows, cols: this.#cols };
-        const resized: TerminalResized = { type: "resized", offset: at, ...told };
+      if (reportedSize.rows !== this.#rows || reportedSize.cols !== this.#cols) {
+        reportedSize = { rows: this.#rows, cols: this.#cols };
+        const resized: TerminalResized = { type: "resized", offset: at, ...reportedSize };
         stream.say(resized);
       }
       const bytes = this.#history.read(at, PIECE_BYTES);

@@ -52,18 +52,18 @@ export class Terminals {
 
   /** Attaches the stream to a terminal. Throws InvalidRequest. */
   async attach(stream: Stream, request: object): Promise<void> {
-    const wanted = parseAttach(request);
-    const terminal = this.#all.get(wanted.terminal_id);
-    if (!terminal) return notFound(stream, wanted.terminal_id);
-    await terminal.attach(stream, wanted);
+    const options = parseAttach(request);
+    const terminal = this.#all.get(options.terminal_id);
+    if (!terminal) return notFound(stream, options.terminal_id);
+    await terminal.attach(stream, options);
   }
 
   /** Shows a terminal on the stream to a watcher, which cannot type. Throws InvalidRequest. */
   async watch(stream: Stream, request: object): Promise<void> {
-    const wanted = parseWatch(request);
-    const terminal = this.#all.get(wanted.terminal_id);
-    if (!terminal) return notFound(stream, wanted.terminal_id);
-    await terminal.watch(stream, wanted);
+    const options = parseWatch(request);
+    const terminal = this.#all.get(options.terminal_id);
+    if (!terminal) return notFound(stream, options.terminal_id);
+    await terminal.watch(stream, options);
   }
 
   /** Answers with TerminalList. */
@@ -92,7 +92,7 @@ export class Terminals {
     const {
       terminal_id,
       argv,
-      cwd: wanted,
+      cwd: requestedCwd,
       env: more,
       user: name,
       term,
@@ -108,11 +108,16 @@ export class Terminals {
     const env: Record<string, string> = { ...environmentOf(user), ...this.#deps.env(), ...more, TERM: term };
     const command = argv ?? [user.shell, "-l"];
     if (
-      !(await canLook(this.#deps.drive, wanted ?? IMAGE.cwd ?? user.home, command[0] ?? "", env.PATH ?? DEFAULT_PATH))
+      !(await canLook(
+        this.#deps.drive,
+        requestedCwd ?? IMAGE.cwd ?? user.home,
+        command[0] ?? "",
+        env.PATH ?? DEFAULT_PATH,
+      ))
     ) {
       return stream.fail(StreamErrorCode.drive_unavailable, "the drive does not answer");
     }
-    const cwd = wanted ?? usualPlace(user);
+    const cwd = requestedCwd ?? usualPlace(user);
     if (!isDirectory(cwd)) return stream.fail(StreamErrorCode.cwd_not_found, `no directory ${cwd}`);
     const line = { argv: command, user, cwd, env, rows, cols, cgroup: this.#deps.takeCgroup() };
     const spawned = spawnInTerminal(line);

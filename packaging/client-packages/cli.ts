@@ -59,8 +59,9 @@ export async function cliTarball(
   if (!built.success) throw new Error(built.logs.join("\n"));
   const program = readFileSync(join(scratch, PROGRAM), "utf8");
   rmSync(scratch, { recursive: true });
-  const strange = /from ?"bun(?::\w+)?"|\bBun\.(?!\w+ is)\w+/.exec(program);
-  if (strange) throw new Error(`the client would need Bun: ${program.slice(strange.index - 80, strange.index + 80)}`);
+  const bunUsage = /from ?"bun(?::\w+)?"|\bBun\.(?!\w+ is)\w+/.exec(program);
+  if (bunUsage)
+    throw new Error(`the client would need Bun: ${program.slice(bunUsage.index - 80, bunUsage.index + 80)}`);
   const files = {
     "package.json": `${JSON.stringify({ ...PACKAGE, version }, null, 2)}\n`,
     [PROGRAM]: program,

@@ -264,8 +264,8 @@ export class Link {
     const stream = this.#streams.get(id);
     if (!stream) {
       // A frame that was in flight when we ended the stream is ignored; a frame for a stream that was never open is a violation.
-      const begun = id % 2 === this.#peerParity ? id <= this.#lastPeerStream : id < this.#nextStream;
-      if (begun && id > 0) return;
+      const isKnown = id % 2 === this.#peerParity ? id <= this.#lastPeerStream : id < this.#nextStream;
+      if (isKnown && id > 0) return;
       throw new Error(`frame of type ${type} for stream ${id}, which was never open`);
     }
     stream.receive(type, payload, own);

@@ -65,13 +65,13 @@ export class PieceDecoder {
           if (this.#headerBytes < PIECE_HEADER_BYTES) break;
           this.#headerBytes = 0;
         }
-        const begun = this.#begin(header);
-        if (source.byteLength - at >= begun.length) {
-          pieces.push({ ...begun.piece, bytes: source.subarray(at, at + begun.length) });
-          at += begun.length;
+        const current = this.#begin(header);
+        if (source.byteLength - at >= current.length) {
+          pieces.push({ ...current.piece, bytes: source.subarray(at, at + current.length) });
+          at += current.length;
           continue;
         }
-        this.#unfinished = { ...begun.piece, bytes: Buffer.allocUnsafeSlow(begun.length), have: 0 };
+        this.#unfinished = { ...current.piece, bytes: Buffer.allocUnsafeSlow(current.length), have: 0 };
       }
       const { have, ...piece } = this.#unfinished;
       const taken = source.copy(piece.bytes, have, at);

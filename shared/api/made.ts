@@ -5,11 +5,11 @@ import { record } from "./contract.ts";
 export const MADE_NAMES = ["webhooks", "ports", "ssh_keys", "applications"] as const;
 export type MadeName = (typeof MADE_NAMES)[number];
 
-const counted = (what: string) => Type.Integer({ description: what });
+const countField = (text: string) => Type.Integer({ description: text });
 
 export const endedMade = record("EndedMade", {
-  webhooks: counted("Webhooks that are disabled, with the reason `maker_ended`."),
-  ports: counted("Ports that are unexposed on the host that answers; those on other hosts end within a second."),
-  ssh_keys: counted("Public SSH keys that are removed."),
-  applications: counted("Applications that are signed out."),
+  webhooks: countField("Webhooks that are disabled, with the reason `maker_ended`."),
+  ports: countField("Ports that are unexposed on the host that answers; those on other hosts end within a second."),
+  ssh_keys: countField("Public SSH keys that are removed."),
+  applications: countField("Applications that are signed out."),
 });

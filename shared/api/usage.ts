@@ -9,7 +9,7 @@ export type Grouping = (typeof GROUPINGS)[number];
 /** Further groups are summed in `others`. */
 export const MAX_GROUPS = 1000;
 
-const seconds = (what: string) => Type.Number({ description: `${what}, to the millisecond.` });
+const seconds = (text: string) => Type.Number({ description: `${text}, to the millisecond.` });
 
 const totals = record("UsageTotals", {
   sandbox_seconds: seconds("Time in which sandboxes were running; standby is not counted"),

@@ -68,7 +68,7 @@ const ofCheckpoint = (verb: string): EventText => ({
   type: "room",
   lane: "room",
   say: ({ checkpoint_id, sandboxes }) => {
-    const count = typeof sandboxes === "number" ? `, with ${counted(sandboxes)}` : "";
+    const count = typeof sandboxes === "number" ? `, with ${sandboxCount(sandboxes)}` : "";
     return `checkpoint ${verb}: ${text(checkpoint_id)}${count}`;
   },
   ref: named("checkpoint", "checkpoint_id"),
@@ -81,10 +81,10 @@ const ofSnapshot = (verb: string): EventText => ({
   },
   ref: named("snapshot", "snapshot_id"),
 });
-const counted = (count: number): string => `${count} sandbox${count === 1 ? "" : "es"}`;
+const sandboxCount = (count: number): string => `${count} sandbox${count === 1 ? "" : "es"}`;
 /** Failed parts of a fork or a restore. */
 const missing = ({ failed }: Facts): string =>
-  typeof failed === "number" && failed > 0 ? `, ${counted(failed)} failed` : "";
+  typeof failed === "number" && failed > 0 ? `, ${sandboxCount(failed)} failed` : "";
 /** Source of a new resource, or target of a rollback. */
 const asOf = (id: unknown): string => (text(id) === "" ? "" : ` as of ${text(id)}`);
 const ofDriveSpace = (sentence: string): EventText => ({ type: "drive", lane: "room", say: () => sentence });
@@ -187,7 +187,7 @@ export const EVENTS: Readonly<Record<string, EventText>> = {
     type: "sandbox",
     say: (facts) => {
       const agents = words(facts.agents);
-      const into = agents.length > 0 ? agents.join(", ") : counted(Number(facts.forks ?? 0));
+      const into = agents.length > 0 ? agents.join(", ") : sandboxCount(Number(facts.forks ?? 0));
       return `forked${asOf(facts.snapshot_id)} into ${into}${missing(facts)}`;
     },
     ref: named("snapshot", "snapshot_id"),

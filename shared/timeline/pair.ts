@@ -12,13 +12,13 @@ export function pair(items: readonly TimelineItem[]): readonly TimelineItem[] {
   if (inTime.length === 0) return items;
   inTime.sort((a, b) => orderOf(a.item) - orderOf(b.item));
   const spans = new Map<number, TimelineItem>();
-  const gone = new Set<number>();
+  const removed = new Set<number>();
   /** By agent: the index of its open standby. */
   const open = new Map<string, number>();
   const end = (agentId: string, at: string) => {
-    const begun = open.get(agentId);
-    if (begun === undefined) return false;
-    spans.set(begun, { ...(spans.get(begun) as TimelineItem), until: at });
+    const startIndex = open.get(agentId);
+    if (startIndex === undefined) return false;
+    spans.set(startIndex, { ...(spans.get(startIndex) as TimelineItem), until: at });
     return open.delete(agentId);
   };
   for (const { item, index } of inTime) {
@@ -27,20 +27,20 @@ export function pair(items: readonly TimelineItem[]): readonly TimelineItem[] {
     if (isOf(item, "room", DESTROYED.room)) for (const each of [...open.keys()]) end(each, at);
     if (agent_id === null) continue;
     if (isOf(item, "standby", STANDBY.over)) {
-      if (end(agent_id, at)) gone.add(index);
+      if (end(agent_id, at)) removed.add(index);
     } else if (isOf(item, "sandbox", DESTROYED.sandbox) || isOf(item, "sandbox", DESTROYED.failed)) end(agent_id, at);
     else if (item.type !== "standby") continue;
     // A standby in progress is already represented by the mark of its start, if that is among the items.
-    else if (item.seq === null && open.has(agent_id)) gone.add(index);
+    else if (item.seq === null && open.has(agent_id)) removed.add(index);
     else {
       open.set(agent_id, index);
       spans.set(index, { ...item, kind: "span" });
     }
   }
-  if (spans.size === 0 && gone.size === 0) return items;
+  if (spans.size === 0 && removed.size === 0) return items;
   const joined = items.slice();
   for (const [index, span] of spans) joined[index] = span;
-  return gone.size === 0 ? joined : joined.filter((_, index) => !gone.has(index));
+  return removed.size === 0 ? joined : joined.filter((_, index) => !removed.has(index));
 }
 
 /** Item types that form spans; only few of a room's items are of these types. */

@@ -21,7 +21,7 @@ export interface Selection {
 export function selectionOf(types?: readonly TimelineType[]): Selection {
   const isWanted = (type: TimelineType | null) => type !== null && (types === undefined || types.includes(type));
   const eventsOf = (holds: (event: (typeof EVENTS)[string]) => boolean) =>
-    Object.entries(EVENTS).flatMap(([name, told]) => (holds(told) ? [name] : []));
+    Object.entries(EVENTS).flatMap(([name, definition]) => (holds(definition) ? [name] : []));
   const refusals = isWanted("refusal");
   return {
     done: eventsOf(({ type }) => isWanted(type)),

@@ -19,17 +19,17 @@ const TRACE_ID = /^[\da-f]{32}$/;
 /** Null for a read-only call, for a person's action on the pages of the web, and for an event outside of a room. */
 export function toItem(record: Recorded): TimelineItem | null {
   const type = typeOf(record);
-  const told = EVENTS[record.event];
-  if (type === null || !told) return null;
+  const definition = EVENTS[record.event];
+  if (type === null || !definition) return null;
   const { seq, agent_id, outcome, error_code } = record;
   const { facts, count } = factsOf(record.details);
   const isWait = type === "wait";
-  const isSpan = isWait || told.span === true;
-  const lane = told.lane ?? "agent";
-  const said = (isWait ? told.waits : undefined)?.(facts) ?? told.say(facts);
+  const isSpan = isWait || definition.span === true;
+  const lane = definition.lane ?? "agent";
+  const text = (isWait ? definition.waits : undefined)?.(facts) ?? definition.say(facts);
   const times = count > 1 ? `, ${count} times` : "";
   const refused = error_code === null ? "" : `: ${error_code}`;
-  const name = told.ref?.(facts) ?? null;
+  const name = definition.ref?.(facts) ?? null;
   return {
     seq,
     lane: lane === "agent" && agent_id === null ? "room" : lane,
@@ -38,7 +38,7 @@ export function toItem(record: Recorded): TimelineItem | null {
     type,
     ...(isSpan ? spanOf(record) : { at: record.at, until: null }),
     outcome,
-    title: line(`${said}${times}${refused}`),
+    title: line(`${text}${times}${refused}`),
     to: toOf(facts),
     ref: name,
     exit_code: typeof facts.exit_code === "number" ? facts.exit_code : null,
@@ -48,10 +48,10 @@ export function toItem(record: Recorded): TimelineItem | null {
 
 /** The type of a record's item; null if it has none. `selection.ts` has the same rules for a query. */
 export function typeOf({ event, outcome, source, details }: Recorded): TimelineType | null {
-  const told = Object.hasOwn(EVENTS, event) ? EVENTS[event] : undefined;
-  if (!told || source === "web") return null;
+  const definition = Object.hasOwn(EVENTS, event) ? EVENTS[event] : undefined;
+  if (!definition || source === "web") return null;
   const waited = typeof details.wait_ms === "number";
-  const type = !waited ? told.type : told.waits ? "wait" : null;
+  const type = !waited ? definition.type : definition.waits ? "wait" : null;
   return type !== null && outcome === "denied" ? "refusal" : type;
 }
 

@@ -24,8 +24,8 @@ async function look(): Promise<(name: string, labels?: Record<string, string>) =
   expect(status).toBe(200);
   expect(headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
   const samples = parse(body);
-  const isOf = (sample: Sample, wanted: Record<string, string>) =>
-    Object.entries(wanted).every(([key, text]) => sample.labels[key] === text);
+  const isOf = (sample: Sample, expected: Record<string, string>) =>
+    Object.entries(expected).every(([key, text]) => sample.labels[key] === text);
   return (name, labels = {}) =>
     samples.filter((each) => each.name === name && isOf(each, labels)).reduce((sum, { value }) => sum + value, 0);
 }

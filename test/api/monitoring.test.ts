@@ -103,9 +103,9 @@ test("expressions are parsed strictly", () => {
 });
 
 test("every metric is used by a panel or an alert, or is listed with a reason", () => {
-  const asked = new Set(expressions.flatMap(([, text]) => selectorsOf(text).map(({ metric }) => metric)));
+  const queried = new Set(expressions.flatMap(([, text]) => selectorsOf(text).map(({ metric }) => metric)));
   const families = new Set(samples.map(({ name }) => name.replace(/_(bucket|sum|count)$/, "")));
-  const unasked = [...families].filter((name) => ![...asked].some((metric) => metric.startsWith(name)));
+  const unasked = [...families].filter((name) => ![...queried].some((metric) => metric.startsWith(name)));
   // The variable of the dashboard is filled from it.
   expect(unasked).toEqual(["roomd_info"]);
 });
@@ -124,12 +124,12 @@ describe("alerts", () => {
     const names = alerts.map(({ alert }: Json) => alert);
     expect(new Set(names).size).toBe(names.length);
     const sections = pageAt("docs/operations.md").text.split(/^#+ /m).slice(1);
-    const told = alerts.map(({ alert, annotations }: Json) => {
+    const documented = alerts.map(({ alert, annotations }: Json) => {
       const [path, anchor] = annotations.runbook.split("#");
       const section = sections.find((text) => text.split("\n")[0]?.toLowerCase().replaceAll(" ", "-") === anchor);
       return [alert, path, section?.includes(`| \`${alert}\``) ?? false];
     });
-    expect(told).toEqual(names.map((name: string) => [name, "docs/operations.md", true]));
+    expect(documented).toEqual(names.map((name: string) => [name, "docs/operations.md", true]));
   });
 });
 

@@ -75,7 +75,7 @@ function onHost(script: string): string {
 test.skipIf(reason !== null)("environment variables of a client configure no daemon, and reach none", () => {
   const clients =
     "ROOMD_CA_CERT=/nowhere/cert.pem ROOMD_OPERATOR_KEY=key-operator ROOMD_URL=http://127.0.0.1:1 ROOMD_API_KEY=key-x";
-  const said = onHost(`
+  const output = onHost(`
     quickstart ${clients} ROOMD_TEMPLATE_MIRROR=http://127.0.0.1:1/debian
     show
     end
@@ -84,16 +84,16 @@ test.skipIf(reason !== null)("environment variables of a client configure no dae
     show
     end
   `);
-  const [service = "", own = ""] = said.split("[1/4]").slice(1);
+  const [service = "", own = ""] = output.split("[1/4]").slice(1);
   expect(service).toMatch(/\nexport ROOMD_URL=http:\/\/127\.0\.0\.1:8080\nexport ROOMD_API_KEY=key-\S+\nruns /);
   expect(service).toMatch(/\nruns \/usr\/local\/lib\/roomd\/roomd\n$/);
   expect(own).toMatch(/\nruns \S+\/dist\/roomd\nwith ROOMD_LOG_LEVEL=debug\n$/);
   // Nor is there anything of the demo.
-  expect(said).not.toContain("demo");
+  expect(output).not.toContain("demo");
 });
 
 test.skipIf(reason !== null)("`roomd uninstall` lists its steps, and leaves nothing with --purge", () => {
-  const said = onHost(`
+  const output = onHost(`
     quickstart A=b
     roomd() { /usr/local/bin/roomd "$@"; }
     ! roomd uninstall --purge 2>&1
@@ -106,7 +106,7 @@ test.skipIf(reason !== null)("`roomd uninstall` lists its steps, and leaves noth
     roomd uninstall --purge --yes
     find ${HIDDEN} /etc/roomd \\( -name '*roomd*' -o -path '*/roomd/*' \\) -not -path '/var/lib/dpkg/*' 2>/dev/null || true
   `);
-  const [steps = "", foreign = "", kept = ""] = said.split(/refused once|runs still/);
+  const [steps = "", foreign = "", kept = ""] = output.split(/refused once|runs still/);
   expect(steps).toContain("/var/lib/roomd");
   expect(foreign).toContain("ROOMD_DATA_DIR");
   expect(kept).toMatch(/\nroomd\.db\n(.*\n)*setup\.env\n/);

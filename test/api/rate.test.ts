@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => daemon.stop());
 
-const told = ({ headers }: Answer) =>
+const limits = ({ headers }: Answer) =>
   ["limit", "remaining", "reset"].map((name) => Number(headers.get(`ratelimit-${name}`) ?? "NaN"));
 const newKey = async () => (await makeKey(daemon)).key;
 const ask = (key: string, method = "GET", path = "/v1/me", body?: string) =>
@@ -41,7 +41,7 @@ test("every answer to a key, also a refusal, reports its remaining rate; other a
   ];
   expect(answers.map(({ status }) => status)).toEqual([200, 404, 400, 404, 405, 503]);
   for (const [n, answer] of answers.entries()) {
-    const [limit = 0, remaining = 0, reset = 0] = told(answer);
+    const [limit = 0, remaining = 0, reset = 0] = limits(answer);
     expect(limit).toBe(AT_ONCE);
     // One may have been earned back on a slow machine.
     expect(remaining).toBeGreaterThanOrEqual(AT_ONCE - 1 - n);
@@ -49,7 +49,7 @@ test("every answer to a key, also a refusal, reports its remaining rate; other a
     expect(reset).toBeGreaterThanOrEqual(AT_ONCE - remaining - 1);
   }
   for (const path of ["/v1/me", "/health", "/v1/openapi.json"]) {
-    expect(told(await bare(daemon, "GET", path))).toEqual([Number.NaN, Number.NaN, Number.NaN]);
+    expect(limits(await bare(daemon, "GET", path))).toEqual([Number.NaN, Number.NaN, Number.NaN]);
   }
 });
 
@@ -64,7 +64,7 @@ test("above the limit every route is 429 with Retry-After, after validation; oth
     const answer = await askLate(key, method, path, body);
     expect(answer).toMatchObject({ status: 429, body: { code: "rate_limited", retryable: true } });
     expect(Number(answer.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
-    expect(told(answer)[1]).toBe(0);
+    expect(limits(answer)[1]).toBe(0);
   }
   expect((await askLate(key, "GET", "/v1/rooms/none")).body.code).toBe("room_not_found");
   expect((await askLate(key, "POST", "/v1/rooms", "{")).body.code).toBe("invalid_json");
@@ -77,8 +77,8 @@ test("a message counts as one additional call per 100 recipients", async () => {
   const to = (count: number) =>
     JSON.stringify({ source: "a", destinations: Array.from({ length: count }, (_, n) => `agent-${n}`), payload: "x" });
   const used = async (count: number) => {
-    const [, before = 0] = told(await ask(key));
-    const [, after = 0] = told(await ask(key, "POST", "/v1/rooms/crowd/messages", to(count)));
+    const [, before = 0] = limits(await ask(key));
+    const [, after = 0] = limits(await ask(key, "POST", "/v1/rooms/crowd/messages", to(count)));
     return before - after;
   };
   expect(await used(99)).toBeLessThanOrEqual(1);
@@ -90,9 +90,9 @@ test("a message counts as one additional call per 100 recipients", async () => {
 test("a waiting call counts once, however long", async () => {
   const key = await newKey();
   expect((await ask(key, "POST", "/v1/rooms", '{"room_id":"waits"}')).status).toBe(201);
-  const before = told(await ask(key))[1] ?? 0;
+  const before = limits(await ask(key))[1] ?? 0;
   await ask(key, "GET", "/v1/rooms/waits/messages?agent_id=ann&wait_ms=300");
-  expect(told(await ask(key))[1]).toBeGreaterThanOrEqual(before - 2);
+  expect(limits(await ask(key))[1]).toBeGreaterThanOrEqual(before - 2);
 });
 
 test("a rotated key has the remaining rate of its predecessor", async () => {

@@ -81,7 +81,7 @@ export function missing(): string[] {
   return OPERATIONS.flatMap((operation) => {
     const names = [...pathParameters(operation), ...requiredQuery(operation)].filter((name) => !(name in VALUES));
     const needsExample = operation.body !== null && operation.body !== "bytes" && !operation.example?.body;
-    return [...names, ...(needsExample ? ["an example of its body"] : [])].map((what) => `${operation.name}: ${what}`);
+    return [...names, ...(needsExample ? ["an example of its body"] : [])].map((item) => `${operation.name}: ${item}`);
   });
 }
 

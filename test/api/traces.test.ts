@@ -103,14 +103,14 @@ describe("without a collector", () => {
   });
 
   test("a reply from another trace continues its message's trace, unless that is unsampled", async () => {
-    const [asked, own, unwanted] = [outer(), outer(), outer("00")];
+    const [request, own, unwanted] = [outer(), outer(), outer("00")];
     const reply = async (to: Outer) => {
       const message = await sent(daemon, to.headers);
       const path = `/v1/rooms/r/messages/${message.message_id}/reply`;
       await daemon.api("POST", path, { source: "a", payload: "y" }, own.headers);
       return (await tracesOf(daemon, "message.replied"))[0];
     };
-    expect([await reply(asked), await reply(unwanted)]).toEqual([asked.trace_id, own.trace_id]);
+    expect([await reply(request), await reply(unwanted)]).toEqual([request.trace_id, own.trace_id]);
   });
 
   test("headers of maximal size have room for the trace context, and can be sent on", async () => {
@@ -236,9 +236,9 @@ describe("with a collector", () => {
     const unwanted = outer("00");
     const message = await sent(daemon, unwanted.headers);
     expect(message.headers).toEqual(unwanted.headers);
-    const wanted = outer();
-    await sent(daemon, wanted.headers);
-    await collector.trace(wanted.trace_id, named("agent_send"));
+    const sampled = outer();
+    await sent(daemon, sampled.headers);
+    await collector.trace(sampled.trace_id, named("agent_send"));
     expect(collector.spans.filter(({ trace_id }) => trace_id === unwanted.trace_id)).toEqual([]);
   });
 
@@ -389,7 +389,7 @@ test("rate-limited calls are not exported, through any door", async () => {
   await using daemon = await TestDaemon.start({ env });
   const { trace_id, headers } = outer();
   const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "room_list", arguments: {} } };
-  const asked = Array.from({ length: 40 }, async (_, n) => {
+  const requests = Array.from({ length: 40 }, async (_, n) => {
     const json = { "content-type": "application/json", accept: "application/json, text/event-stream" };
     const init = { headers: { authorization: `Bearer ${daemon.apiKey}`, ...json, ...headers } };
     if (n % 2 === 0) return (await fetch(`${daemon.url}/v1/rooms`, init)).text();
@@ -397,7 +397,7 @@ test("rate-limited calls are not exported, through any door", async () => {
       await fetch(`${daemon.url}/mcp`, { ...init, method: "POST", body: JSON.stringify({ ...call, id: n }) })
     ).text();
   });
-  const answers = await Promise.all(asked);
+  const answers = await Promise.all(requests);
   expect(answers.filter((text) => text.includes("rate_limited")).length).toBeGreaterThan(10);
   const spans = await collector.trace(trace_id, named("room_list"));
   expect(spans.map(({ attributes }) => attributes["error.type"])).not.toContain("rate_limited");

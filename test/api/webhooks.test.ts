@@ -220,8 +220,8 @@ describe("a receiver", () => {
   ])("%s is sent nothing, which the test call reports", async (_, urlOf, { error }) => {
     const url = urlOf(`/never-${++made}`);
     const { webhook_id } = await daemon.ok("POST", HOOKS, { url, types: ["none."] });
-    const told = await daemon.ok("POST", `${HOOKS}/${webhook_id}/test`, {});
-    expect(told).toMatchObject({ delivered: false, status: null, error: expect.stringMatching(error) });
+    const result = await daemon.ok("POST", `${HOOKS}/${webhook_id}/test`, {});
+    expect(result).toMatchObject({ delivered: false, status: null, error: expect.stringMatching(error) });
     expect([...receiver.received, ...untrusted.received].filter(({ path }) => url.endsWith(path))).toEqual([]);
     await daemon.ok("DELETE", `${HOOKS}/${webhook_id}`);
   });
@@ -253,8 +253,8 @@ describe("a receiver", () => {
     ["at a metadata service", () => "https://[fd00:ec2::254]/"],
     ["that is not a URL", () => "example.org"],
   ])("%s is refused immediately", async (_, urlOf) => {
-    const told = await daemon.problem("POST", HOOKS, { url: urlOf("/x"), types: ["*"] });
-    expect(told).toMatchObject({ status: 422, detail: expect.stringMatching(/^url [a-z]/) });
+    const problem = await daemon.problem("POST", HOOKS, { url: urlOf("/x"), types: ["*"] });
+    expect(problem).toMatchObject({ status: 422, detail: expect.stringMatching(/^url [a-z]/) });
   });
 
   test("that redirects is not followed", async () => {
@@ -329,12 +329,16 @@ describe("a receiver", () => {
     const [own, watcher] = [await hook(["room."]), await hook(["webhook.disabled"])];
     receiver.answer(({ path }) => (path === own.path ? 410 : 204));
     await daemon.room("gone-0");
-    const [told] = (await arrived(watcher.path, 1)) as [Received];
-    expect(told.event.data.details).toMatchObject({ webhook_id: own.webhook_id, reason: "gone" });
+    const [delivery] = (await arrived(watcher.path, 1)) as [Received];
+    expect(delivery.event.data.details).toMatchObject({ webhook_id: own.webhook_id, reason: "gone" });
     expect(await get(own)).toMatchObject({ enabled: false, disabled_reason: "gone" });
     await daemon.room("gone-1");
     expect(
-      await daemon.problem("POST", `${HOOKS}/${own.webhook_id}/deliveries/${told.headers["webhook-id"]}/redeliver`, {}),
+      await daemon.problem(
+        "POST",
+        `${HOOKS}/${own.webhook_id}/deliveries/${delivery.headers["webhook-id"]}/redeliver`,
+        {},
+      ),
     ).toMatchObject({
       code: "invalid_state",
     });
@@ -488,10 +492,10 @@ describe("its owner", () => {
       code: "delivery_not_found",
     });
     await daemon.ok("PATCH", `${HOOKS}/${own.webhook_id}`, { enabled: false });
-    const told = await daemon.ok("POST", `${HOOKS}/${own.webhook_id}/test`, {});
-    expect(told).toMatchObject({ delivered: true, status: 204, error: null });
+    const result = await daemon.ok("POST", `${HOOKS}/${own.webhook_id}/test`, {});
+    expect(result).toMatchObject({ delivered: true, status: 204, error: null });
     const [tried] = receiver.at(own.path, "webhook.test") as [Received];
-    expect(tried.headers["webhook-id"]).toBe(told.event_id);
+    expect(tried.headers["webhook-id"]).toBe(result.event_id);
     verify(tried, own.secret);
     await remove(own);
   });
@@ -514,8 +518,8 @@ describe("its owner", () => {
     const bound = bearer((await makeKey(daemon, { rooms: ["r"] })).key);
     const narrow = bearer((await makeKey(daemon, { scopes: ["rooms:read", "audit:read"] })).key);
     for (const path of ["", "/deliveries"]) {
-      const at = (who: Record<string, string>) =>
-        daemon.api("GET", `${HOOKS}/${own.webhook_id}${path}`, undefined, who);
+      const at = (headers: Record<string, string>) =>
+        daemon.api("GET", `${HOOKS}/${own.webhook_id}${path}`, undefined, headers);
       expect((await at(foreign)).body.code).toBe("webhook_not_found");
       expect((await at(bound)).body.code).toBe("insufficient_scope");
       expect((await at(narrow)).body.code).toBe("insufficient_scope");
@@ -533,8 +537,8 @@ describe("its owner", () => {
       path: `/webhooks?webhook=${own.webhook_id}`,
     });
     expect((await owner.api("GET", place)).status).toBe(200);
-    for (const who of [foreign, bound, narrow]) {
-      expect((await daemon.api("GET", place, undefined, who)).body.code).toBe("id_not_found");
+    for (const headers of [foreign, bound, narrow]) {
+      expect((await daemon.api("GET", place, undefined, headers)).body.code).toBe("id_not_found");
     }
     // Its secret is in no answer but the first.
     expect(JSON.stringify((await owner.api("GET", `${HOOKS}/${own.webhook_id}`)).body)).not.toContain("whsec_");

@@ -69,12 +69,12 @@ async function benchBeside(report: Report, daemon: TestDaemon): Promise<void> {
     };
     const cpuBefore = loopMs(daemon);
     const readers = Promise.all(Array.from({ length: READERS }, reader));
-    const beside = await steadyMe(daemon);
+    const concurrent = await steadyMe(daemon);
     isOver = true;
     await readers;
-    report.add(`me_beside_${name}`, "ms", beside, `me_before_${name}`);
+    report.add(`me_beside_${name}`, "ms", concurrent, `me_before_${name}`);
     report.add(`me_before_${name}`, "ms", quiet);
-    report.add(`me_p99_beside_${name}`, "×", [summarize(beside).p99 / summarize(quiet).p99]);
+    report.add(`me_p99_beside_${name}`, "×", [summarize(concurrent).p99 / summarize(quiet).p99]);
     // With the calls of `me` taken for as long as those of reads.
     report.add(`loop_of_${name}`, "ms", [(loopMs(daemon) - cpuBefore) / (reads + ME_CALLS)]);
     report.add(`${name}_reads`, "1", [reads]);
@@ -118,12 +118,12 @@ async function appendMany(
   report.add("append", "ms", samples);
 }
 
-function append({ queries }: Connection, whose: { org_id: string; room_uid: string }, n: number): void {
+function append({ queries }: Connection, owner: { org_id: string; room_uid: string }, n: number): void {
   appendAudit(queries, {
     event: n % 3 ? "exec.run" : "drive.written",
     outcome: n % 7 ? "success" : "error",
     at: now(),
-    ...whose,
+    ...owner,
     room_id: `room-${n % 10}`,
     agent_id: `worker-${n % 50}`,
     actor: { type: "key", id: "kid_01ARZ3NDEKTSV4RRFFQ69G5FAV", name: "bench" },
@@ -169,9 +169,9 @@ async function exported(daemon: TestDaemon, count: number): Promise<void> {
 /** A call that reads one row, alone and while chains are verified one after another. */
 async function benchOthers(report: Report, daemon: TestDaemon, verify: () => Promise<void>): Promise<void> {
   const call = () => timed(() => daemon.ok("GET", "/v1/rooms/bench"));
-  const alone: number[] = [];
-  for (let n = 0; n < CALLS_ALONE; n++) alone.push(await call());
-  report.add("room_get", "ms", alone);
+  const unloaded: number[] = [];
+  for (let n = 0; n < CALLS_ALONE; n++) unloaded.push(await call());
+  report.add("room_get", "ms", unloaded);
   const meanwhile: number[] = [];
   let isOver = false;
   const verified = verify().finally(() => {

@@ -16,9 +16,9 @@ export async function startBare(body: string) {
     url,
     pid: child.pid ?? 0,
     [Symbol.asyncDispose]: async () => {
-      const gone = new Promise((resolve) => child.once("exit", resolve));
+      const exited = new Promise((resolve) => child.once("exit", resolve));
       child.kill();
-      await gone;
+      await exited;
     },
   };
 }

@@ -50,15 +50,15 @@ export async function benchBulk({ report, count = USUAL_MIB, start }: Bench): Pr
   await probe(other, COMPARED, noSamples());
   for (const [name, way] of Object.entries(await waysOf(daemon, ssh, bytes))) {
     const quiet = noSamples();
-    const beside = noSamples();
+    const concurrent = noSamples();
     await probe(other, COMPARED, quiet);
     const seconds: number[] = [];
-    while (beside.me.length < COMPARED) seconds.push(await probeDuring(other, () => way(bytes), beside));
+    while (concurrent.me.length < COMPARED) seconds.push(await probeDuring(other, () => way(bytes), concurrent));
     for (const kind of PROBES) {
-      report.add(`${name}_${kind}`, "ms", beside[kind], `${name}_${kind}_quiet`);
+      report.add(`${name}_${kind}`, "ms", concurrent[kind], `${name}_${kind}_quiet`);
       report.add(`${name}_${kind}_quiet`, "ms", quiet[kind]);
     }
-    addRatios(report, name, beside, quiet);
+    addRatios(report, name, concurrent, quiet);
     report.add(
       `${name}_rate`,
       "MB/s",

@@ -38,8 +38,8 @@ export async function benchEgress({ report, count = USUAL_COUNT, start }: Bench)
   const direct: Speeds = { look_up: [], connect: [], in_guest_connect: [], down: [], up: [] };
   const args = (host: string) => [host, NAME, PORTS.echo, PORTS.http, BODY_BYTES, CONNECTS_FOR_EACH_BODY].map(String);
   const take = (speeds: Speeds, line: string) => {
-    const told = JSON.parse(line) as Speeds;
-    for (const name of Object.keys(speeds) as (keyof Speeds)[]) speeds[name].push(...told[name]);
+    const measured = JSON.parse(line) as Speeds;
+    for (const name of Object.keys(speeds) as (keyof Speeds)[]) speeds[name].push(...measured[name]);
   };
   const inGuest = async () => {
     const command = `python3 /mnt/drive/speed.py ${args(NAME).join(" ")}`;

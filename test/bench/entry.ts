@@ -68,9 +68,9 @@ export async function benchEntry({ report, count = USUAL_COUNT, start, watch }: 
     }
   }
   for (const [name, { alone, many, perSecond, sent }] of entries) {
-    const held = (what: string) => {
+    const held = (metric: string) => {
       if (name === "alone") return undefined;
-      return name === "other" && proxy ? `nginx_${what}` : `alone_${what}`;
+      return name === "other" && proxy ? `nginx_${metric}` : `alone_${metric}`;
     };
     report.add(`${name}_get_one_connection`, "ms", alone, held("get_one_connection"));
     report.add(`${name}_get_64_connections`, "ms", many, held("get_64_connections"));
@@ -79,14 +79,14 @@ export async function benchEntry({ report, count = USUAL_COUNT, start, watch }: 
   }
 }
 
-async function askBy(entry: Entry, agent: string, count: number, counted: boolean): Promise<void> {
+async function askBy(entry: Entry, agent: string, count: number, isCounted: boolean): Promise<void> {
   const headers = { authorization: `Bearer ${entry.key}` };
   const room = `${entry.url}/v1/rooms/bench`;
-  const alone = await loadHttp(room, headers, 1, count / FEWER);
+  const single = await loadHttp(room, headers, 1, count / FEWER);
   const many = await loadHttp(room, headers, CONNECTIONS, count);
   const sent = await send(`${room}/messages`, headers, agent, count / FEWER);
-  if (!counted) return;
-  entry.alone.push(...alone.samplesMs);
+  if (!isCounted) return;
+  entry.alone.push(...single.samplesMs);
   entry.many.push(...many.samplesMs);
   entry.perSecond.push((many.samplesMs.length / many.wallMs) * 1000);
   entry.sent.push(...sent);
@@ -131,8 +131,8 @@ class ReverseProxy implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const gone = once(this.#server, "exit");
-    if (this.#server.exitCode === null && this.#server.kill()) await gone;
+    const exited = once(this.#server, "exit");
+    if (this.#server.exitCode === null && this.#server.kill()) await exited;
     rmSync(this.#home, { recursive: true });
   }
 }

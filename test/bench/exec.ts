@@ -35,10 +35,10 @@ async function benchTrue(report: Report, daemon: TestDaemon, count: number): Pro
     echo: async () => await (await fetch(echo.url, { method: "POST", body: JSON.stringify(TRUE) })).json(),
   };
   try {
-    const alone = await takeTurns(count, roads);
-    report.add("exec", "ms", alone.exec, "room_get", { of: "p50", most: 20 });
-    report.add("room_get", "ms", alone.room_get, "echo");
-    report.add("echo", "ms", alone.echo);
+    const sequential = await takeTurns(count, roads);
+    report.add("exec", "ms", sequential.exec, "room_get", { of: "p50", most: 20 });
+    report.add("room_get", "ms", sequential.room_get, "echo");
+    report.add("echo", "ms", sequential.echo);
     const sideBySide = async (name: keyof typeof roads, yardstick?: string) => {
       const { samples, wallMs } = await inLanes(LANES, count, roads[name]);
       report.add(`${name}_x${LANES}`, "ms", samples, yardstick && `${yardstick}_x${LANES}`);

@@ -181,7 +181,7 @@ async function benchFanOut(report: Report, daemon: TestDaemon): Promise<void> {
 /** The daemon's resource use for idle waiters alone. */
 async function benchIdle(report: Report, daemon: TestDaemon): Promise<void> {
   const before = memoryMib(daemon.pid);
-  const alone = await cpuOfASecond(daemon);
+  const idleCpu = await cpuOfASecond(daemon);
   // Sockets of our own: fetch opens a few hundred connections at most.
   const waits = Array.from({ length: IDLE_WAITERS }, (_, index) => openWait(daemon, `idle-${index}`));
   const end = performance.now() + IDLE_DEADLINE_MS;
@@ -192,7 +192,7 @@ async function benchIdle(report: Report, daemon: TestDaemon): Promise<void> {
     await Bun.sleep(100);
   }
   report.add("idle_5000_cpu_per_second", "ms", [await cpuOfASecond(daemon)], "idle_alone_cpu_per_second");
-  report.add("idle_alone_cpu_per_second", "ms", [alone]);
+  report.add("idle_alone_cpu_per_second", "ms", [idleCpu]);
   report.add("idle_5000_memory", "MiB", [memoryMib(daemon.pid) - before], undefined, {
     of: "p50",
     most: 300e6 / 1024 ** 2,

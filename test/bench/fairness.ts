@@ -49,20 +49,20 @@ export async function benchFairness({ report, count = USUAL_COUNT, start }: Benc
   await probe(other, each, noSamples());
   for (const [name, greed] of Object.entries(GREEDS)) {
     const quiet = noSamples();
-    const beside = noSamples();
+    const concurrent = noSamples();
     const perSecond: number[] = [];
     for (let round = 0; round < ROUNDS; round++) {
       await probe(other, each, quiet);
       const startedAt = performance.now();
       const end = await greed(daemon, sandbox_id);
-      await probe(other, each, beside);
+      await probe(other, each, concurrent);
       perSecond.push(((await end()) / (performance.now() - startedAt)) * 1000);
     }
     for (const kind of PROBES) {
-      report.add(`${name}_${kind}`, "ms", beside[kind], `${name}_${kind}_quiet`);
+      report.add(`${name}_${kind}`, "ms", concurrent[kind], `${name}_${kind}_quiet`);
       report.add(`${name}_${kind}_quiet`, "ms", quiet[kind]);
     }
-    addRatios(report, name, beside, quiet);
+    addRatios(report, name, concurrent, quiet);
     report.add(`${name}_per_second`, "1/s", perSecond);
   }
 }
@@ -90,8 +90,8 @@ async function saying(kind: "calls" | "names", daemon: TestDaemon, sandboxId: st
     for (const pid of processesOf(daemon, part, sandboxId)) process.kill(pid, "SIGSTOP");
   }
   const directory = join(daemon.runtimeDir, "g", sandboxId);
-  const told = JSON.parse(readFileSync(join(directory, "processes.json"), "utf8"));
-  const { nonce, secret } = told as { nonce: string; secret?: string | null };
+  const saved = JSON.parse(readFileSync(join(directory, "processes.json"), "utf8"));
+  const { nonce, secret } = saved as { nonce: string; secret?: string | null };
   // The one on which the daemon listens for this agent.
   const [name = ""] = readdirSync(join(directory, "vsock")).filter((each) => each.startsWith("guest.sock_"));
   const socket = join(directory, "vsock", name);

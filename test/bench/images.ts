@@ -48,16 +48,16 @@ async function unpacking(daemon: TestDaemon, image: string): Promise<() => Promi
   const argv = [BINARY, "template", "import", "bomb", image, "--disk", String(DISK_MIB), "--verbose"];
   const child = Bun.spawn(argv, { env: daemon.env, stdout: "ignore", stderr: "pipe" });
   const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
-  let said = "";
-  while (!said.includes("unpacking the layers")) {
+  let output = "";
+  while (!output.includes("unpacking the layers")) {
     const { done, value } = await reader.read();
-    if (done) throw new Error(`the image was not taken in: ${said}`);
-    said += value;
+    if (done) throw new Error(`the image was not taken in: ${output}`);
+    output += value;
   }
   reader.releaseLock();
   return async () => {
     if (child.exitCode !== null)
-      throw new Error(`the image was taken in, or refused, before others were measured: ${said}`);
+      throw new Error(`the image was taken in, or refused, before others were measured: ${output}`);
     child.kill();
     await child.exited;
   };

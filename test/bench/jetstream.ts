@@ -103,9 +103,9 @@ export class Jetstream {
     // A consumer that is not closed polls forever.
     await this.#messages?.close();
     await this.#connection.close();
-    const gone = new Promise((resolve) => this.#server.once("exit", resolve));
+    const exited = new Promise((resolve) => this.#server.once("exit", resolve));
     this.#server.kill();
-    await gone;
+    await exited;
     rmSync(this.#home, { recursive: true, force: true });
   }
 }

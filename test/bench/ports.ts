@@ -116,7 +116,7 @@ class LocalServer implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const gone = once(this.#process, "exit");
-    if (this.#process.exitCode === null && this.#process.kill("SIGKILL")) await gone;
+    const exited = once(this.#process, "exit");
+    if (this.#process.exitCode === null && this.#process.kill("SIGKILL")) await exited;
   }
 }

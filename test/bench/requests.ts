@@ -36,10 +36,10 @@ export async function benchRequests({ report, count = USUAL_COUNT, start }: Benc
   const theirs: Load[] = [];
   // The first round is not counted: code is compiled then.
   for (let round = -1; round < ROUNDS; round++) {
-    const asked = (headers: Record<string, string>) =>
+    const load = (headers: Record<string, string>) =>
       loadHttp(`${daemon.url}/v1/rooms/bench`, headers, CONNECTIONS, count);
-    const own = await asked({ authorization: `Bearer ${daemon.apiKey}` });
-    const session = await asked(person.headers);
+    const own = await load({ authorization: `Bearer ${daemon.apiKey}` });
+    const session = await load(person.headers);
     const other = await loadHttp(bare.url, {}, CONNECTIONS, count);
     if (round < 0) continue;
     ours.push(own);
@@ -54,8 +54,8 @@ export async function benchRequests({ report, count = USUAL_COUNT, start }: Benc
   report.add("session_per_second", "1/s", perSecond(persons), "room_get_per_second");
   report.add("session_64_connections", "ms", each(persons), "room_get_64_connections");
   // Each compared with its own round: other load of the host changes between rounds.
-  const beside = perSecond(persons).map((rate, round) => rate / (perSecond(ours)[round] ?? rate));
-  report.add("session_beside_key", "×", beside, undefined, { of: "p50", least: 0.9 });
+  const ratios = perSecond(persons).map((rate, round) => rate / (perSecond(ours)[round] ?? rate));
+  report.add("session_beside_key", "×", ratios, undefined, { of: "p50", least: 0.9 });
   report.add("bare_per_second", "1/s", perSecond(theirs));
   report.add("bare_64_connections", "ms", each(theirs));
 }

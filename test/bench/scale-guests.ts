@@ -123,12 +123,12 @@ export class ScaleGuests {
     const argv = ["-n", GUEST_NICE, process.execPath, join(import.meta.dirname, "load/played-guests.ts"), file];
     const program = spawn("nice", argv, { stdio: ["pipe", "pipe", "inherit"] });
     this.#programs.push(program);
-    const said = once(program.stdout, "data");
+    const output = once(program.stdout, "data");
     const ended = once(program, "exit").then(([code]) => {
       throw new Error(`the program that plays guests ended with ${code}`);
     });
     ended.catch(() => {});
-    await Promise.race([said, ended]);
+    await Promise.race([output, ended]);
   }
 }
 

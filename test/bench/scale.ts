@@ -104,9 +104,9 @@ async function loaded(daemon: TestDaemon, size: number, followed: number): Promi
   };
   const argv = [join(import.meta.dirname, "load/steady-load.ts"), JSON.stringify(load)];
   const child = spawn(process.execPath, argv, { stdio: ["ignore", "pipe", "inherit"] });
-  let said = "";
-  for await (const text of child.stdout.setEncoding("utf8")) said += text;
-  return JSON.parse(said) as SteadyAnswers;
+  let output = "";
+  for await (const text of child.stdout.setEncoding("utf8")) output += text;
+  return JSON.parse(output) as SteadyAnswers;
 }
 
 async function countsOf(daemon: TestDaemon): Promise<Counts> {

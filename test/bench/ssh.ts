@@ -104,8 +104,8 @@ class LocalSshd implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const gone = new Promise((resolve) => this.#process.once("exit", resolve));
-    if (this.#process.exitCode === null && this.#process.kill("SIGTERM")) await gone;
+    const exited = new Promise((resolve) => this.#process.once("exit", resolve));
+    if (this.#process.exitCode === null && this.#process.kill("SIGTERM")) await exited;
     rmSync(this.client.home, { recursive: true, force: true });
   }
 }

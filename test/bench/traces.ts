@@ -54,17 +54,17 @@ export async function benchTraces({ report, count = USUAL_COUNT, start }: Bench)
 function benchNothing(report: Report): void {
   const headers = new Headers({ authorization: "Bearer key", "content-type": "application/json" });
   const samples: number[] = [];
-  let begun = 0;
+  let started = 0;
   for (let round = 0; round < 200; round++) {
     const startedAt = performance.now();
     for (let n = 0; n < TOGETHER; n++) {
       const trace = new CallTrace(NO_TRACES, readTraceparent(headers.get(TRACEPARENT)), { name: "agent_send" });
-      if (trace.context) begun++;
+      if (trace.context) started++;
       trace.end(() => ({}));
     }
     samples.push(performance.now() - startedAt);
   }
-  if (begun > 0) throw new Error("a trace has begun where nobody is told");
+  if (started > 0) throw new Error("a trace has begun where nobody is told");
   report.add("thousand_calls_without", "ms", samples, undefined, { of: "p50", most: 1 });
 }
 

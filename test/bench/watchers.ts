@@ -20,7 +20,7 @@ export async function benchWatchers({ report, count = USUAL_COUNT, start }: Benc
   const each = Math.ceil(count / ROUNDS);
   const [quiet, busy, watched] = [noSamples(), noSamples(), noSamples()];
   const sent: number[] = [];
-  const told: number[] = [];
+  const received: number[] = [];
   const source = () => asking("event-source.ts", String(PER_SECOND), `${daemon.url}${ROOM}/messages`, daemon.apiKey);
   await probe(other, each, noSamples());
   for (let round = 0; round < ROUNDS; round++) {
@@ -40,7 +40,7 @@ export async function benchWatchers({ report, count = USUAL_COUNT, start }: Benc
     const made = await endSource();
     const seconds = (performance.now() - startedAt) / 1000;
     sent.push(made / seconds);
-    told.push((await endWatchers()) / seconds);
+    received.push((await endWatchers()) / seconds);
   }
   for (const kind of PROBES) {
     report.add(`watched_${kind}`, "ms", watched[kind], `busy_${kind}`);
@@ -54,5 +54,5 @@ export async function benchWatchers({ report, count = USUAL_COUNT, start }: Benc
     report.add(`watched_${kind}_p99_to_quiet`, "×", [p99 / summarize(quiet[kind]).p99]);
   }
   report.add("sent_per_second", "1/s", sent, undefined, { of: "p50", least: PER_SECOND * 0.95 });
-  report.add("told_per_second", "1/s", told, undefined, { of: "p50", least: WATCHERS * PER_SECOND * 0.9 });
+  report.add("told_per_second", "1/s", received, undefined, { of: "p50", least: WATCHERS * PER_SECOND * 0.9 });
 }

@@ -30,16 +30,16 @@ export const SHARED_TEMPLATES = join(process.env.ROOMD_TEST_DIR ?? "/var/tmp/roo
 
 /** Caps of the first organization's plan, which no test reaches. */
 const WIDE_CAPS = Object.fromEntries(
-  CAPPED.flatMap((what) =>
-    ["SOFT", "HARD"].map((kind) => [`ROOMD_PLANS_FREE_${what.toUpperCase()}_${kind}_CAP`, "1000000"]),
+  CAPPED.flatMap((resource) =>
+    ["SOFT", "HARD"].map((kind) => [`ROOMD_PLANS_FREE_${resource.toUpperCase()}_${kind}_CAP`, "1000000"]),
   ),
 );
 
 /** Nor to these rates. */
 const WIDE_RATES = Object.fromEntries(
-  ["", "GUEST_", "PORT_"].flatMap((whose) => [
-    [`ROOMD_LIMITS_${whose}REQUESTS_PER_SECOND`, "20000"],
-    [`ROOMD_LIMITS_${whose}REQUESTS_AT_ONCE`, "40000"],
+  ["", "GUEST_", "PORT_"].flatMap((prefix) => [
+    [`ROOMD_LIMITS_${prefix}REQUESTS_PER_SECOND`, "20000"],
+    [`ROOMD_LIMITS_${prefix}REQUESTS_AT_ONCE`, "40000"],
   ]),
 );
 
@@ -211,10 +211,10 @@ export class TestDaemon {
   async end(signal: NodeJS.Signals): Promise<number | null> {
     const child = this.#process;
     if (!child || child.exitCode !== null || child.signalCode !== null) return null;
-    const gone = new Promise<number | null>((done) => child.once("exit", (code) => done(code)));
+    const exited = new Promise<number | null>((done) => child.once("exit", (code) => done(code)));
     child.kill(signal);
     const timer = setTimeout(() => child.kill("SIGKILL"), STOP_DEADLINE_MS);
-    const code = await gone;
+    const code = await exited;
     clearTimeout(timer);
     this.#process = null;
     return code;

@@ -7,8 +7,8 @@ const OF_HTTP = ["connection", "content-length", "content-type", "date", "transf
 const OF_UPGRADE = ["sec-websocket-accept", "upgrade"];
 
 /** `said` is the document's response of that status, `known` are its components' headers. */
-export function headerFaults(said: Json, known: Json, headers: Headers): string[] {
-  const documented = Object.keys(said.headers);
+export function headerFaults(response: Json, known: Json, headers: Headers): string[] {
+  const documented = Object.keys(response.headers);
   const names = new Set(documented.map((name) => name.toLowerCase()));
   const unsaid = [...headers.keys()].filter((name) => ![...names, ...OF_HTTP, ...OF_UPGRADE].includes(name));
   const absent = documented.filter((name) => known[name].required && !headers.has(name));
@@ -34,9 +34,9 @@ const routes = Object.entries<Json>(paths)
 /** Faults of an answer's headers; empty if the answer is not an operation's. */
 export function undocumented(method: string, url: string, { status, headers }: Response): string[] {
   const { pathname } = new URL(url);
-  const operation = routes.find(({ pattern }) => pattern.test(pathname))?.methods[asked(method)];
-  const said = operation?.responses[status];
-  return said ? headerFaults(said, components.headers, headers) : [];
+  const operation = routes.find(({ pattern }) => pattern.test(pathname))?.methods[methodKey(method)];
+  const response = operation?.responses[status];
+  return response ? headerFaults(response, components.headers, headers) : [];
 }
 
-const asked = (method: string) => (method === "HEAD" ? "get" : method.toLowerCase());
+const methodKey = (method: string) => (method === "HEAD" ? "get" : method.toLowerCase());

@@ -74,14 +74,14 @@ export function testAlone(
 }
 
 /** Logs that a test runs shortened, and how to run it in full. */
-export function shortOrLong<T>(what: string, short: T, long: T): T {
-  if (!LONG) console.log(`${what}: ${short} instead of ${long}; ROOMD_TEST_LONG=1 runs it in full`);
+export function shortOrLong<T>(label: string, short: T, long: T): T {
+  if (!LONG) console.log(`${label}: ${short} instead of ${long}; ROOMD_TEST_LONG=1 runs it in full`);
   return LONG ? long : short;
 }
 
 /** Resolves to the first answer of `probe` that is neither null, undefined nor false. */
 export async function until<T>(
-  what: string,
+  description: string,
   probe: () => T | Promise<T>,
   deadlineMs = 15_000,
 ): Promise<Exclude<T, null | undefined | false>> {
@@ -91,7 +91,7 @@ export async function until<T>(
     if (found !== null && found !== undefined && found !== false) {
       return found as Exclude<T, null | undefined | false>;
     }
-    if (performance.now() > deadline) throw new Error(`${what}: not so after ${deadlineMs} ms`);
+    if (performance.now() > deadline) throw new Error(`${description}: not so after ${deadlineMs} ms`);
     await Bun.sleep(POLL_MS);
   }
 }

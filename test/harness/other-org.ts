@@ -55,7 +55,7 @@ export class OtherOrg {
    * the cost of ordinary calls `alike`, which continue until `done` returns true.
    */
   async feels(
-    what: string,
+    description: string,
     work: () => Promise<unknown>,
     alike?: (done: () => boolean) => Promise<unknown>,
   ): Promise<void> {
@@ -68,10 +68,10 @@ export class OtherOrg {
     const seconds = ((performance.now() - began) / 1000).toFixed(1);
     const ms = (n: number) => `${n.toFixed(2)} ms`;
     console.log(
-      `${what} (${seconds} s): ${count} requests of others, p50 ${ms(p50)}, p99 ${ms(p99)}; quiet p99 ${ms(quiet)}` +
+      `${description} (${seconds} s): ${count} requests of others, p50 ${ms(p50)}, p99 ${ms(p99)}; quiet p99 ${ms(quiet)}` +
         (alike ? `, the same calls where they are nothing special p99 ${ms(least)}` : ""),
     );
     // On a host that is busy with other tests requests wait for a core: only the long run, which has it alone, judges by time.
-    if (LONG) expect.soft(p99, what).toBeLessThanOrEqual(MAX_TIMES * Math.max(quiet, least));
+    if (LONG) expect.soft(p99, description).toBeLessThanOrEqual(MAX_TIMES * Math.max(quiet, least));
   }
 }

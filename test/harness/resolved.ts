@@ -9,13 +9,13 @@ export function resolved(document: Json): Json {
   const follow = (value: Json): Json => {
     if (Array.isArray(value)) return value.map(follow);
     if (typeof value !== "object" || value === null) return value;
-    const { $ref, ...beside } = value;
+    const { $ref, ...siblings } = value;
     const [, kind, name] = SHARED.exec($ref ?? "") ?? [];
     if (kind === undefined || name === undefined) {
       return Object.fromEntries(Object.entries<Json>(value).map(([key, inner]) => [key, follow(inner)]));
     }
     if (!known.has($ref)) known.set($ref, follow(document.components[kind][name]));
-    return Object.keys(beside).length > 0 ? { ...known.get($ref), ...beside } : known.get($ref);
+    return Object.keys(siblings).length > 0 ? { ...known.get($ref), ...siblings } : known.get($ref);
   };
   return follow(document);
 }

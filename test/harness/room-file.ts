@@ -45,7 +45,7 @@ export function withFile(file: Buffer, name: string | number, change: (text: str
 }
 
 /** The file with another first line. */
-export function withFirst(file: Buffer, change: (said: Json) => Json): Buffer {
+export function withFirst(file: Buffer, change: (header: Json) => Json): Buffer {
   const [first, ...rest] = partsOf(file);
   return fileOf([{ said: change(first?.said ?? {}), bytes: Buffer.alloc(0) }, ...rest]);
 }

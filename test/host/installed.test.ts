@@ -30,10 +30,10 @@ async function groups(): Promise<Record<string, string[]>> {
 }
 
 /** Output for the person who runs the test: the two commands, and the state after each step. */
-const tell = (when: string, said: string) => console.log(`--- ${when}\n${said}`);
+const tell = (when: string, text: string) => console.log(`--- ${when}\n${text}`);
 const tellGroups = async (when: string) => tell(`${when}: control groups`, JSON.stringify(await groups(), null, 2));
 
-const counted = async () => Number(await host.ok(`${EXEC} cat /mnt/drive/count`));
+const currentCount = async () => Number(await host.ok(`${EXEC} cat /mnt/drive/count`));
 
 if (LEFT_OUT !== null)
   console.log(`a template's build, restarts, upgrades and a reboot of a virtual host: left out, because ${LEFT_OUT}`);
@@ -57,9 +57,9 @@ describe("installed from its package", () => {
   afterAll(() => host?.end());
 
   test("is installed by apt alone, which ends with the next command", async () => {
-    const said = await host.ok(`${INSTALL} /payload/roomd.deb`);
-    tell("apt install ./roomd.deb", said);
-    expect(said).toMatch(/roomd doctor.*roomd setup/s);
+    const output = await host.ok(`${INSTALL} /payload/roomd.deb`);
+    tell("apt install ./roomd.deb", output);
+    expect(output).toMatch(/roomd doctor.*roomd setup/s);
     expect(
       await host.ok("roomd --version; ls /etc/roomd; man -w roomd 2>/dev/null || ls /usr/share/man/man1/roomd.1.gz"),
     ).toContain("config.toml");
@@ -73,14 +73,14 @@ describe("installed from its package", () => {
 
   test("is set up by one command, to a working sandbox", async () => {
     await host.ok(`echo 'template.registries = "*"' >>/etc/roomd/config.toml`);
-    const said = await host.ok("roomd setup");
-    tell("roomd setup", said);
+    const output = await host.ok("roomd setup");
+    tell("roomd setup", output);
     await tellGroups("set up");
     expect(await host.ok("systemctl is-active roomd")).toBe("active");
     // A copied template was saved on another host: its sandboxes boot.
-    expect(said).toMatch(LEFT_OUT === null ? /agent-1: .*\((snapshot|pool)\)/ : /agent-1: .*\(cold\)/);
-    expect(said).toContain("contents compared");
-    expect(said).toMatch(/\nexport ROOMD_URL=http:\/\/127\.0\.0\.1:8080\nexport ROOMD_API_KEY=key-/);
+    expect(output).toMatch(LEFT_OUT === null ? /agent-1: .*\((snapshot|pool)\)/ : /agent-1: .*\(cold\)/);
+    expect(output).toContain("contents compared");
+    expect(output).toMatch(/\nexport ROOMD_URL=http:\/\/127\.0\.0\.1:8080\nexport ROOMD_API_KEY=key-/);
     expect(JSON.parse(await host.ok("roomd health --json"))).toMatchObject({
       ready: true,
       topology: "nested",
@@ -112,18 +112,18 @@ describe("installed from its package", () => {
       SLOW_MS,
     );
     for (const end of ["systemctl restart roomd", "systemctl kill -s KILL roomd"]) {
-      const before = await counted();
+      const before = await currentCount();
       await host.ok(end);
       await until("the service answers again", async () => (await host.run("roomd health")).status === 0, SLOW_MS);
-      expect(await until("the sandbox counts on", async () => (await counted().catch(() => 0)) > before, SLOW_MS)).toBe(
-        true,
-      );
+      expect(
+        await until("the sandbox counts on", async () => (await currentCount().catch(() => 0)) > before, SLOW_MS),
+      ).toBe(true);
       await tellGroups(end);
     }
   });
 
   longTest("returns to the previous version if a new one does not start", async () => {
-    const before = await counted();
+    const before = await currentCount();
     await host.ok(
       "dpkg-deb -R /payload/roomd.deb /root/broken && sed -i 's/^Version: .*/Version: 99/' /root/broken/DEBIAN/control && cp -l /usr/lib/roomd/roomd /root/real && " +
         `printf '#!/bin/sh\\n[ "$1" != serve ] || { echo cannot >&2; exit 3; }\\nexec /root/real "$@"\\n' >/root/roomd && install -m 755 /root/roomd /root/broken/usr/lib/roomd/roomd && ` +
@@ -134,37 +134,37 @@ describe("installed from its package", () => {
     expect(await host.ok("systemctl is-active roomd; systemctl show -p ExecStart --value roomd")).toMatch(
       /^active\n.*\/previous\/roomd/,
     );
-    expect(await until("the sandbox counts on", async () => (await counted().catch(() => 0)) > before, SLOW_MS)).toBe(
-      true,
-    );
+    expect(
+      await until("the sandbox counts on", async () => (await currentCount().catch(() => 0)) > before, SLOW_MS),
+    ).toBe(true);
   });
 
   longTest("is upgraded by apt while its sandbox runs", async () => {
-    const before = await counted();
+    const before = await currentCount();
     const started = await host.ok("systemctl show -p ExecMainStartTimestampMonotonic --value roomd");
     await host.ok(`${INSTALL} --allow-downgrades /payload/roomd.deb`);
     expect(await host.ok("systemctl show -p ExecMainStartTimestampMonotonic --value roomd")).not.toBe(started);
     expect(await host.ok("systemctl show -p ExecStart --value roomd")).not.toContain("previous");
     expect((await host.run("ls -d /usr/lib/roomd/previous /etc/systemd/system/roomd.service.d/*")).status).not.toBe(0);
-    expect(await until("the sandbox counts on", async () => (await counted().catch(() => 0)) > before, SLOW_MS)).toBe(
-      true,
-    );
+    expect(
+      await until("the sandbox counts on", async () => (await currentCount().catch(() => 0)) > before, SLOW_MS),
+    ).toBe(true);
   });
 
   longTest("starts automatically after a reboot, with its sandbox, and its next create works", async () => {
-    const before = await counted();
+    const before = await currentCount();
     await host.reboot(SLOW_MS);
     await until("the service answers", async () => (await host.run("roomd health")).status === 0, SLOW_MS);
     const back = JSON.parse(await host.ok(`${WITH_KEY} roomd sandbox get demo agent-1 --json`));
     expect(back).toMatchObject({ state: "running", status: { reason: "resumed" } });
-    expect(await until("the sandbox counts on", async () => (await counted().catch(() => 0)) > before, SLOW_MS)).toBe(
-      true,
-    );
+    expect(
+      await until("the sandbox counts on", async () => (await currentCount().catch(() => 0)) > before, SLOW_MS),
+    ).toBe(true);
     await host.ok(`${WITH_KEY} roomd sandbox destroy demo agent-1 && roomd sandbox create demo agent-1 --memory 256`);
     // Emulated, it may take longer than the call waits.
     const state = async () => JSON.parse(await host.ok(`${WITH_KEY} roomd sandbox get demo agent-1 --json`)).state;
     await until("the sandbox is running", async () => (await state()) === "running", SLOW_MS);
-    expect(await counted()).toBeGreaterThan(0);
+    expect(await currentCount()).toBeGreaterThan(0);
   });
 
   test("leaves no files when it is purged", async () => {

@@ -40,12 +40,12 @@ export const WITH_KEY = `. ${DATA}/setup.env; export ROOMD_API_KEY;`;
 
 /** Diagnostics of the host and of roomd on it after a failed test. */
 export async function storyOf(host: VirtualHost): Promise<string> {
-  const asked = [
+  const commands = [
     `${WITH_KEY} roomd sandbox list demo --json`,
     `tail -n 20 ${DATA}/sandboxes/*/vmm.log ${DATA}/sandboxes/*/console/*`,
     "journalctl -u roomd --no-pager -o short-precise | tail -n 60; systemd-cgls --no-pager /roomd.slice",
   ];
-  for (const command of asked) await host.run(command, 60_000);
+  for (const command of commands) await host.run(command, 60_000);
   return host.story();
 }
 
@@ -167,8 +167,8 @@ async function buildTemplate(host: VirtualHost, { unpack, roomd }: Builder): Pro
     `mkdir /mnt/data/template-cache && cp -a /payload/base /mnt/data/template-cache/${basename(newestBase())}`,
   );
   await host.ok(unpack);
-  const where = "ROOMD_DATA_DIR=/mnt/data ROOMD_RUNTIME_DIR=/run/build";
-  const build = `${where} ${roomd} template build default --verbose 2>&1`;
+  const env = "ROOMD_DATA_DIR=/mnt/data ROOMD_RUNTIME_DIR=/run/build";
+  const build = `${env} ${roomd} template build default --verbose 2>&1`;
   // An older roomd sometimes times out on guests as slow as these; its downloads are kept.
   let built = await host.run(build, BUILD_MS);
   for (let tries = 1; built.status !== 0 && tries < MAX_TRIES; tries++) built = await host.run(build, BUILD_MS);

@@ -48,11 +48,11 @@ async function counts(agent: string): Promise<boolean> {
 /** A call, and the seconds that it took. With curl: on this processor the roomd command line itself takes seconds. */
 async function timed(method: string, path: string, body: Json = {}): Promise<{ seconds: number; answer: Json }> {
   const call = `curl -sS -m 600 -X ${method} -H "authorization: Bearer $ROOMD_API_KEY" -H 'content-type: application/json'`;
-  const said = await host.ok(
+  const output = await host.ok(
     `${WITH_KEY} ${call} -d '${JSON.stringify(body)}' -w '\\n%{time_total}' 'http://127.0.0.1:8080/v1/rooms/${path}'`,
     700_000,
   );
-  const lines = said.trim().split("\n");
+  const lines = output.trim().split("\n");
   return { seconds: Number(lines.at(-1)), answer: JSON.parse(lines.slice(0, -1).join("\n")) };
 }
 
@@ -256,11 +256,11 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     ];
     expect(digests[0]).toBe(digests[1]);
 
-    const said = await host.ok(
+    const output = await host.ok(
       `${WITH_KEY} script -qec "roomd shell demo a2 -- sh -c 'tty; stty size'" /dev/null </dev/null`,
     );
     // The bytes that `script` sends at the end of its own input are echoed at any point between the two.
-    expect(said).toMatch(/\/dev\/pts\/\d+\D+\d+ \d+/);
+    expect(output).toMatch(/\/dev\/pts\/\d+\D+\d+ \d+/);
   });
 
   test("a room is backed up while a sandbox runs, and restored on an empty service", async () => {
@@ -286,9 +286,9 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     expect([refused, answers.split("\n").length]).toEqual([[], MANY]);
     // By curl: on this processor the command line takes seconds, which the guests need.
     const room = "http://127.0.0.1:8080/v1/rooms/demo/sandboxes";
-    const asked = (method: string, path: string) =>
+    const request = (method: string, path: string) =>
       `curl -sS -m 300 -X ${method} -H "authorization: Bearer $ROOMD_API_KEY" ${room}${path}`;
-    const list = async () => JSON.parse(await host.ok(`${WITH_KEY} sleep 5; ${asked("GET", "?limit=100")}`)).items;
+    const list = async () => JSON.parse(await host.ok(`${WITH_KEY} sleep 5; ${request("GET", "?limit=100")}`)).items;
     // Each running one takes as much of the one emulated processor as the next one needs to start: so it is put on standby, with all its
     // processes.
     await until(
@@ -300,7 +300,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
         const running = all.filter(({ state }) => state === "running").map(({ agent_id }) => agent_id);
         if (running.length > 0)
           await host.ok(
-            `${WITH_KEY} for m in ${running.join(" ")}; do ${asked("POST", "/$m/standby")} >/dev/null; done`,
+            `${WITH_KEY} for m in ${running.join(" ")}; do ${request("POST", "/$m/standby")} >/dev/null; done`,
           );
         return all.filter(({ state }) => state === "paused").length === MANY;
       },
@@ -319,7 +319,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     const states = (await list()).map(({ state }: Json) => state).sort();
     expect(states).toEqual([...Array(MANY - 2).fill("paused"), ...Array(3).fill("running")]);
     await roomd("room create other && true");
-    await host.ok(`${WITH_KEY} for i in $(seq ${MANY}); do ${asked("DELETE", "/m$i")} >/dev/null; done`, MANY_MS);
+    await host.ok(`${WITH_KEY} for i in $(seq ${MANY}); do ${request("DELETE", "/m$i")} >/dev/null; done`, MANY_MS);
     expect((await host.ok("ls -d /sys/fs/cgroup/roomd.slice/*.scope")).split("\n").length).toBeLessThanOrEqual(2);
   });
 
@@ -386,8 +386,8 @@ describe.skipIf(LEFT_OUT !== null)("on another host", () => {
       await roomd("room create demo && true");
       await roomd("sandbox create demo cold --memory 512");
       await until("the sandbox is running", () => isUp("cold"), COLD_MS);
-      const said = await host.run("journalctl -u roomd -o cat; roomd doctor");
-      expect(said.text).toContain("Another Processor");
+      const result = await host.run("journalctl -u roomd -o cat; roomd doctor");
+      expect(result.text).toContain("Another Processor");
     } catch (error) {
       console.log(await storyOf(host));
       throw error;

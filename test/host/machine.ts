@@ -109,7 +109,7 @@ export class VirtualHost {
 
   /** Runs a shell command as root. */
   async run(command: string, deadlineMs = COMMAND_MS): Promise<Said> {
-    const begun = performance.now();
+    const startedAt = performance.now();
     const ssh = Bun.spawn([...this.#ssh(), command], {
       stdin: "ignore",
       stdout: "pipe",
@@ -117,11 +117,11 @@ export class VirtualHost {
       timeout: deadlineMs,
     });
     const [out, err] = await Promise.all([ssh.stdout.text(), ssh.stderr.text(), ssh.exited]);
-    const tookMs = performance.now() - begun;
+    const tookMs = performance.now() - startedAt;
     const end = tookMs < deadlineMs ? `(ended with ${ssh.exitCode})` : `(was ended after its ${deadlineMs / 1000} s)`;
-    const said = { status: ssh.exitCode, text: ssh.exitCode === 0 ? out + err : `${out}${err}${end}\n` };
-    this.#said.push(`$ ${command}  # ${(tookMs / 1000).toFixed(1)} s\n${said.text}`);
-    return said;
+    const result = { status: ssh.exitCode, text: ssh.exitCode === 0 ? out + err : `${out}${err}${end}\n` };
+    this.#said.push(`$ ${command}  # ${(tookMs / 1000).toFixed(1)} s\n${result.text}`);
+    return result;
   }
 
   /** The same; throws if the command fails. Returns its output, without the last newline. */

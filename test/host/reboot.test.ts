@@ -43,9 +43,9 @@ while True:
 
 /** Each poll takes some of the one processor from the observed sandboxes. */
 const LOOK_MS = 2_000;
-const until: typeof untilSoon = (what, probe, deadlineMs) =>
+const until: typeof untilSoon = (description, probe, deadlineMs) =>
   untilSoon(
-    what,
+    description,
     async () => {
       const found = await probe();
       if (!found) await Bun.sleep(LOOK_MS);
@@ -67,13 +67,13 @@ const TRIES = 5;
 /** With curl, which starts immediately: each start of roomd's own client takes seconds here. Returns the answer with its status. */
 async function call(method: string, path: string, body?: object): Promise<{ status: number; body: Json }> {
   const data = body === undefined ? "" : `-H 'content-type: application/json' --data-binary @-`;
-  const said = await host.ok(
+  const output = await host.ok(
     `${WITH_KEY} curl -s -m ${SLOW_MS / 1000} -w '\\n%{http_code}' -X ${method} -H "authorization: Bearer $ROOMD_API_KEY" ${data} 'http://127.0.0.1:8080/v1/rooms${path}'${
       body === undefined ? "" : ` <<'END'\n${JSON.stringify(body)}\nEND`
     }`,
     SLOW_MS,
   );
-  const [text = "", status = ""] = said.split(/\n(?=\d+$)/);
+  const [text = "", status = ""] = output.split(/\n(?=\d+$)/);
   return { status: Number(status), body: text === "" ? null : JSON.parse(text) };
 }
 
@@ -111,16 +111,16 @@ async function create(name: string, guest_cid: number): Promise<void> {
 }
 
 const states = async () => {
-  const told = [...(await records()).values()].map(
+  const lines = [...(await records()).values()].map(
     ({ agent_id, state, status }) => `${agent_id} ${state} ${status.reason}`,
   );
-  return told.sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+  return lines.sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
 };
 /** Read directly on the host: a command in each guest would take minutes. */
-const counted = async (name: string) =>
+const countedLines = async (name: string) =>
   (await host.ok(`cat ${DATA}/rooms/*/drive/count-${name} 2>/dev/null || true`)).split("\n").filter(Boolean);
 const countsOf = async (names: readonly string[]) =>
-  new Map(await Promise.all(names.map(async (name) => [name, (await counted(name)).length] as const)));
+  new Map(await Promise.all(names.map(async (name) => [name, (await countedLines(name)).length] as const)));
 
 /** Each continues from its previous count, none has restarted, and its memory is intact. */
 async function goOn(before: ReadonlyMap<string, number>): Promise<void> {
@@ -128,7 +128,7 @@ async function goOn(before: ReadonlyMap<string, number>): Promise<void> {
     const lines = await until(
       `${name} counts on`,
       async () => {
-        const all = await counted(name);
+        const all = await countedLines(name);
         return all.length > count && all;
       },
       SLOW_MS,
@@ -173,7 +173,7 @@ describe.skipIf(LEFT_OUT !== null)("a host that reboots", { timeout: 7_200_000 }
       await create(name, 9100 + index);
       const command = `setsid python3 /mnt/drive/work.py ${name} >/dev/null 2>&1 </dev/null &`;
       await ok("POST", of(name, "/exec"), { command, timeout_ms: 300_000 });
-      await until(`${name} counts`, async () => (await counted(name)).length > 0, SLOW_MS);
+      await until(`${name} counts`, async () => (await countedLines(name)).length > 0, SLOW_MS);
       if (STANDING.includes(name)) await ok("POST", of(name, "/standby"));
     }
     await host.ok("ssh-keygen -q -t ed25519 -N '' -f /root/id && roomd org ssh-key add /root/id.pub");
@@ -218,9 +218,9 @@ describe.skipIf(LEFT_OUT !== null)("a host that reboots", { timeout: 7_200_000 }
     const bootId = (await ssh()).text.trim();
     expect(bootId).toMatch(/^[0-9a-f-]{36}$/);
     const { checks } = JSON.parse(await host.ok("roomd doctor --json 2>/dev/null"));
-    const told = checks.find(({ id }: Json) => id === "host_restart");
-    console.log(told.message);
-    expect(told).toMatchObject({ status: "ok", message: expect.stringContaining(`all ${NAMES.length} sandboxes`) });
+    const check = checks.find(({ id }: Json) => id === "host_restart");
+    console.log(check.message);
+    expect(check).toMatchObject({ status: "ok", message: expect.stringContaining(`all ${NAMES.length} sandboxes`) });
     const before = await countsOf(NAMES);
 
     await host.reboot(SLOW_MS);
@@ -258,13 +258,13 @@ describe.skipIf(LEFT_OUT !== null)("a host that reboots", { timeout: 7_200_000 }
     await host.ok(
       `free=$(df --output=avail -B1M ${DATA} | tail -n 1) && fallocate -l $((free - ${space}))M ${DATA}/filler && df -h ${DATA}`,
     );
-    const told = await doctor();
-    console.log(told.message, told.remedy);
-    expect(told).toMatchObject({
+    const check = await doctor();
+    console.log(check.message, check.remedy);
+    expect(check).toMatchObject({
       status: "warn",
       message: expect.stringMatching(/\bdemo\/w[123] \(/),
     });
-    const named = [...String(told.message).matchAll(/demo\/(w\d)/g)].map(([, name]) => name);
+    const named = [...String(check.message).matchAll(/demo\/(w\d)/g)].map(([, name]) => name);
     const before = await countsOf(["w1", "w2", "w3"]);
 
     await host.reboot(SLOW_MS);
@@ -286,13 +286,13 @@ describe.skipIf(LEFT_OUT !== null)("a host that reboots", { timeout: 7_200_000 }
         },
       });
     }
-    const gone = new Set(ended.map(({ agent_id }) => agent_id));
-    await goOn(new Map([...before].filter(([name]) => !gone.has(name))));
+    const endedNames = new Set(ended.map(({ agent_id }) => agent_id));
+    await goOn(new Map([...before].filter(([name]) => !endedNames.has(name))));
     // By a call, and so until a call.
     expect((await records()).get("w4")).toMatchObject({ state: "hibernated", status: { reason: "hibernated" } });
     const left = (await audited("sandbox.hibernated")).filter(({ details }: Json) => details.reason === "not_saved");
     expect(left.map(({ agent_id, outcome }: Json) => [agent_id, outcome])).toEqual(
-      [...gone].map((name) => [name, "error"]),
+      [...endedNames].map((name) => [name, "error"]),
     );
   });
 
@@ -309,7 +309,7 @@ describe.skipIf(LEFT_OUT !== null)("a host that reboots", { timeout: 7_200_000 }
       expect(found.get(name)).toMatchObject({ state: "failed", exit: { cause: "host_restart" } });
     }
     await ok("POST", of("w4", "/resume"));
-    const count = (await counted("w4")).length;
+    const count = (await countedLines("w4")).length;
     await goOn(new Map([["w4", count]]));
   });
 });

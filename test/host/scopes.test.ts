@@ -12,7 +12,7 @@ const SANDBOX = "qemu-system-x86+virtiofsd+virtiofsd";
 const TCG_MIB = 128;
 
 /** The running processes, by sandbox, all in their expected scopes. */
-const placed = (...who: string[]) => JSON.stringify({ who: who.toSorted(), amiss: [] });
+const placed = (...names: string[]) => JSON.stringify({ who: names.toSorted(), amiss: [] });
 
 const limitsOf = (memoryMib: number, cpuWeight = 100) =>
   [

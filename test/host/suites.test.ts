@@ -47,8 +47,8 @@ describe.each(SUITES)("on %s", (suite) => {
       host = await VirtualHost.boot(VirtualHost.image(suite), { "roomd.deb": buildPackage() });
       const { ok, run } = { ok: host.ok.bind(host), run: host.run.bind(host) };
       await ok("apt-get update -q", 300_000);
-      const said = await ok(`${INSTALL} /payload/roomd.deb`, 1_800_000);
-      expect(said).toContain("roomd doctor");
+      const output = await ok(`${INSTALL} /payload/roomd.deb`, 1_800_000);
+      expect(output).toContain("roomd doctor");
       console.log(`${suite}:\n${(await run("roomd doctor")).text}`);
       await ok("roomd init --json >/root/init.json && systemctl enable --now roomd");
       const answers = async () => (await run("roomd health")).text.includes("topology");

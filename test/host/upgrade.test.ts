@@ -134,10 +134,10 @@ describe.skipIf(LEFT_OUT !== null)("an upgrade from a version before the package
       await goOn(i - 1, i);
     }
     const after = await counts();
-    const said = JSON.parse(await host.ok("cat /root/said"));
-    console.log(`ten count: ${before.join(" ")} → ${after.join(" ")}; ${JSON.stringify(said)}`);
-    expect(said.failed).toEqual([]);
-    expect(said.calls).toBeGreaterThan(AT_WORK);
+    const result = JSON.parse(await host.ok("cat /root/said"));
+    console.log(`ten count: ${before.join(" ")} → ${after.join(" ")}; ${JSON.stringify(result)}`);
+    expect(result.failed).toEqual([]);
+    expect(result.calls).toBeGreaterThan(AT_WORK);
     for (const [index, count] of after.entries()) expect(count).toBeGreaterThan(before[index] ?? Number.NaN);
     expect(await host.ok("readlink -f /usr/bin/roomd; ls /usr/local/lib/roomd /usr/local/bin")).not.toMatch(/^roomd$/m);
     expect(await host.ok("systemctl show -p FragmentPath,ExecStart roomd")).toContain("/usr/lib/");

@@ -12,6 +12,6 @@ export const LEFT_OUT = process.env.ROOMD_TEST_LONG === "1" ? null : "it takes m
 export function runOnHost(scenario: string): Record<string, string> {
   execFileSync(join(import.meta.dirname, "build"), [HOST], { stdio: "inherit" });
   const argv = [HOST, join(import.meta.dirname, scenario), "dist", join(TESTS, "data")];
-  const said = execFileSync(join(import.meta.dirname, "run"), argv, { encoding: "utf8" });
-  return Object.fromEntries(said.split("\n").map((line) => [line.split(" ")[0], line.split(" ").slice(1).join(" ")]));
+  const output = execFileSync(join(import.meta.dirname, "run"), argv, { encoding: "utf8" });
+  return Object.fromEntries(output.split("\n").map((line) => [line.split(" ")[0], line.split(" ").slice(1).join(" ")]));
 }

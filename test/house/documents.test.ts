@@ -204,8 +204,8 @@ test("programs that docs/guide.md calls are installed on every host", () => {
 test("docs/troubleshooting.md has a remedy for every check", () => {
   const { text } = pageAt("docs/troubleshooting.md");
   const table = text.split("\n\n").find((part) => part.startsWith("| Check"));
-  const told = [...(table ?? "").matchAll(/^\| `(\w+)` /gm)].map(([, id]) => id);
-  expect(told).toEqual([...CHECK_IDS]);
+  const listed = [...(table ?? "").matchAll(/^\| `(\w+)` /gm)].map(([, id]) => id);
+  expect(listed).toEqual([...CHECK_IDS]);
 });
 
 test("docs/mcp.md's key for models has exactly the scopes that the tools require", () => {
@@ -216,9 +216,9 @@ test("docs/mcp.md's key for models has exactly the scopes that the tools require
   const camel = (name: string) => name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
   const usual = codeOf("daemon/edge/mcp").filter(({ path }) => !path.endsWith("tools/build.ts"));
   const names = usual.flatMap(({ text }) => [...text.matchAll(/\.ask\((\w+),/g)].map(([, name]) => name));
-  const asked = Object.values<Operation>(operations).filter(({ name }) => names.includes(camel(name)));
-  expect(asked.map(({ name }) => name)).toContain("sandbox_get");
-  const used = [...[...TOOLS.values()].map(({ operation }) => operation), ...asked].map(({ access }) => access);
+  const called = Object.values<Operation>(operations).filter(({ name }) => names.includes(camel(name)));
+  expect(called.map(({ name }) => name)).toContain("sandbox_get");
+  const used = [...[...TOOLS.values()].map(({ operation }) => operation), ...called].map(({ access }) => access);
   const scopes = SCOPES.filter((scope: Scope) => used.includes(scope));
   expect(given.sort()).toEqual([...scopes].sort());
 });
@@ -227,12 +227,12 @@ describe.each(["README.md", "docs/mcp.md"])("%s", (document) => {
   test("explains each MCP client's setup, with sign-in and with a key, as the pages do", () => {
     const bare = (text: string) => text.replaceAll(/\s/g, "");
     const text = bare(read(document).text);
-    const told = clientWays("http://127.0.0.1:8080").flatMap(({ client, signsIn, hasKey }) => [
+    const texts = clientWays("http://127.0.0.1:8080").flatMap(({ client, signsIn, hasKey }) => [
       client,
       signsIn.text,
       hasKey.text,
     ]);
-    expect(told.filter((each) => !text.includes(bare(each)))).toEqual([]);
+    expect(texts.filter((each) => !text.includes(bare(each)))).toEqual([]);
   });
 });
 

@@ -183,8 +183,8 @@ describe("exclusive access", () => {
     expect(holders.map(({ path }) => path)).toEqual([]);
     const folders = ["daemon/host/", "daemon/cluster/", "daemon/edge/", "daemon/compose/", "daemon/core/loop/"];
     const homes = new Set(roots.map((path) => dirname(path)));
-    const strange = [...reached].filter((path) => !homes.has(dirname(path)));
-    expect(strange.filter((path) => folders.some((folder) => path.startsWith(folder)))).toEqual([]);
+    const unexpected = [...reached].filter((path) => !homes.has(dirname(path)));
+    expect(unexpected.filter((path) => folders.some((folder) => path.startsWith(folder)))).toEqual([]);
   });
 
   test("one file connects to PostgreSQL, and loads the client lazily", () => {

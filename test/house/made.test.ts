@@ -67,12 +67,12 @@ test("docs/accounts.md lists every kind, and whether another caller can take it 
     .split("\n")
     .filter((line) => line.startsWith("| "))
     .slice(2);
-  const told = rows.map((row) => row.split("|").map((cell) => cell.trim()));
+  const entries = rows.map((row) => row.split("|").map((cell) => cell.trim()));
   const NAMED: Record<MadeName, string> = {
     ...{ webhooks: "webhook", ports: "exposed port", ssh_keys: "public SSH key", applications: "application" },
   };
   const isTakenOver = ([, , , , by = ""]: string[]) => !by.startsWith("no other person");
-  expect(told.map((cells) => [cells[1], isTakenOver(cells)]).sort()).toEqual(
+  expect(entries.map((cells) => [cells[1], isTakenOver(cells)]).sort()).toEqual(
     MADE.map(({ name, takeOver }) => [NAMED[name], takeOver !== null]).sort(),
   );
 });

@@ -26,7 +26,7 @@ function faultsOf(migrations: readonly Migration[]): string[] {
   const [, ...later] = migrations;
   const fills = fillsOf(migrations).map(({ name }) => name);
   return later.flatMap((migration, index) => {
-    const begun = fillsOf(migrations.slice(0, index + 1)).map(({ name }) => name);
+    const started = fillsOf(migrations.slice(0, index + 1)).map(({ name }) => name);
     return [
       ...(isRewrite(migration) ? [`rewrites a table: ${migration.sql}`] : []),
       ...(migration.fills ?? [])
@@ -36,7 +36,7 @@ function faultsOf(migrations: readonly Migration[]): string[] {
         .filter(({ name }) => fills.filter((each) => each === name).length > 1)
         .map(({ name }) => `there are two fills ${name}`),
       ...(migration.after ?? [])
-        .filter((name) => !begun.includes(name))
+        .filter((name) => !started.includes(name))
         .map((name) => `no earlier migration begins the fill ${name}`),
     ];
   });

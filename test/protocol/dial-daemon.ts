@@ -25,14 +25,14 @@ export async function dialDaemon(
 ) {
   const [own, guests] = socketPair();
   let linked: LinkedSocket | undefined;
-  let said = 0;
+  let byteCount = 0;
   await adopt(own, {
     open: (socket) => {
       linked = linkSocket(socket, { to: port, from }, NO_QUIRKS);
       connection.accept(linked.link);
     },
     data: (socket, bytes) => {
-      if (losesReady && said++ > 0) socket.end();
+      if (losesReady && byteCount++ > 0) socket.end();
       else linked?.receive(new Uint8Array(bytes));
     },
     drain: () => linked?.drain(),

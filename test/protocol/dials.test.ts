@@ -83,7 +83,7 @@ function dialAsAgent(connection: GuestConnection, played: Played = {}) {
   const { secrets = [SECRET], from = null, cid = CID, readyAfter } = played;
   const proves = challenge !== undefined && generation >= AGENT_PROOF_GENERATION;
   const proofs = proves ? secrets.map((secret) => guestProof(secret, cid, HOST_PORT, challenge)) : undefined;
-  const said: Uint8Array[] = [];
+  const chunks: Uint8Array[] = [];
   const welcomes: Welcome[] = [];
   let link: Link | undefined;
   const host = dial((bytes) => link?.receive(bytes), from);
@@ -93,7 +93,7 @@ function dialAsAgent(connection: GuestConnection, played: Played = {}) {
     transport: {
       write: (bytes) => {
         // Messages sent together arrive together.
-        if (said.push(bytes.slice()) === 1) queueMicrotask(() => host.receive(Buffer.concat(said.splice(0))));
+        if (chunks.push(bytes.slice()) === 1) queueMicrotask(() => host.receive(Buffer.concat(chunks.splice(0))));
         return undefined;
       },
       close: () => {},
@@ -257,10 +257,10 @@ describe("the host", () => {
   });
 
   test("sends neither secret nor environment to an unproven process, and ignores its requests", async () => {
-    const asked: unknown[] = [];
+    const requests: unknown[] = [];
     const log = { warn: () => {} } as unknown as Log;
     const known = { generation: GENERATION, nonce: NONCE, secret: SECRET };
-    const connection = new GuestConnection(CID, identity, known, log, (_stream, request) => asked.push(request));
+    const connection = new GuestConnection(CID, identity, known, log, (_stream, request) => requests.push(request));
     expect(dialAsAgent(connection).welcomes).toEqual([]);
     const asks = { method: "a stranger's" };
     const stranger = dialAsAgent(connection, { challenge: CHALLENGE, nonce: "guessed", asks });
@@ -268,7 +268,7 @@ describe("the host", () => {
     expect(JSON.stringify(stranger.welcomes)).not.toMatch(new RegExp(`${SECRET}|TOKEN|${NONCE}`));
     dialAsAgent(connection, { ...AGAIN, asks: { method: "the agent's" } });
     await connection.link(5_000);
-    expect(asked).toEqual([{ method: "the agent's" }]);
+    expect(requests).toEqual([{ method: "the agent's" }]);
     connection.close("over");
   });
 
@@ -409,9 +409,9 @@ describe("an agent with proof", () => {
   });
   afterEach(() => vi.restoreAllMocks());
 
-  test.each(IMPOSTORS)("alone gets a fork's secret and environment, not a process that %s", async (_what, said) => {
+  test.each(IMPOSTORS)("alone gets a fork's secret and environment, not a process that %s", async (_what, claims) => {
     const { connection } = connectionOf(NONCE, SECRET, FORKED);
-    const other = dialAsAgent(connection, { ...AGAIN, restores: true, nonce: "its own", before: "guessed", ...said });
+    const other = dialAsAgent(connection, { ...AGAIN, restores: true, nonce: "its own", before: "guessed", ...claims });
     await other.link.closed;
     expect(other.welcomes).toEqual([]);
     expect(connection.acquaintance).toEqual({ secret: SECRET, nonce: NONCE });
@@ -534,7 +534,7 @@ test("a flooding guest is not read before its next turn", async () => {
 test("a connection that sends too much before its identification is closed, unread", async () => {
   const { socket, link, receive } = dial();
   const pongs = Buffer.concat(Array.from({ length: 500 }, () => encodeFrame(FrameType.pong, 0, new Uint8Array(0))));
-  for (let said = 0; said <= 16 * 1024; said += pongs.byteLength) receive(pongs);
+  for (let sentBytes = 0; sentBytes <= 16 * 1024; sentBytes += pongs.byteLength) receive(pongs);
   expect(await link.closed).toMatch(/too much/);
   expect(socket.ended).toBe(true);
 });
@@ -543,9 +543,9 @@ test("a guest that reads nothing is disconnected before much accumulates", async
   const { socket, link } = dial();
   socket.write = () => 0;
   const request = { method: "x", text: "x".repeat(1024 * 1024) };
-  let asked = 0;
-  for (; !link.isClosed && asked < 1000; asked++) link.open(request).finished.catch(() => {});
-  expect(asked).toBeLessThan(100);
+  let requestCount = 0;
+  for (; !link.isClosed && requestCount < 1000; requestCount++) link.open(request).finished.catch(() => {});
+  expect(requestCount).toBeLessThan(100);
   expect(await link.closed).toBe(UNREAD);
   expect(socket.ended).toBe(true);
 });

@@ -19,12 +19,13 @@ const FRAMES = shortOrLong("frames for the decoder", 200_000, 1_000_000);
 const MIB = 1024 * 1024;
 
 function decode(decoder: FrameDecoder, chunks: Iterable<Uint8Array>): Said[] {
-  const said: Said[] = [];
+  const frames: Said[] = [];
   // Payloads are in the chunk that they arrived in, or in the decoder until it continues: retained ones are copied, as a link does.
   for (const chunk of chunks) {
-    for (const { type, stream, payload } of decoder.push(chunk)) said.push({ type, stream, payload: payload.slice() });
+    for (const { type, stream, payload } of decoder.push(chunk))
+      frames.push({ type, stream, payload: payload.slice() });
   }
-  return said;
+  return frames;
 }
 
 const encoded = (frames: readonly Said[]) =>

@@ -60,19 +60,19 @@ function guest() {
 /** The listener at the port that the guest dials. */
 async function listener() {
   const [own, guests] = socketPair();
-  const heard: { hello?: Hello; ready?: Ready } = {};
+  const received: { hello?: Hello; ready?: Ready } = {};
   const ended = Promise.withResolvers<string>();
   const link: Link = await linkOver(own, {
     side: "host",
     maxPeerStreams: 4,
     onOpen: () => {},
-    onHandshake: (type, body) => Object.assign(heard, type === FrameType.hello ? { hello: body } : { ready: body }),
+    onHandshake: (type, body) => Object.assign(received, type === FrameType.hello ? { hello: body } : { ready: body }),
     onClosed: ended.resolve,
   });
-  const hello = () => vi.waitFor(() => heard.hello ?? expect.fail("no hello"));
-  const ready = () => vi.waitFor(() => heard.ready ?? expect.fail("no ready"));
+  const hello = () => vi.waitFor(() => received.hello ?? expect.fail("no hello"));
+  const ready = () => vi.waitFor(() => received.ready ?? expect.fail("no ready"));
   const welcome = (fields: object) => link.sendJson(FrameType.welcome, 0, { generation: GENERATION, ...fields });
-  return { guests, heard, hello, ready, welcome, link, ended: ended.promise };
+  return { guests, heard: received, hello, ready, welcome, link, ended: ended.promise };
 }
 
 /** A guest that its host has set up, and left. */

@@ -20,8 +20,8 @@ describe("a stream", () => {
   test("carries request, bytes both ways, events and its result", async () => {
     const { stream, peer, guest } = await opened();
     expect(guest.opened[0]?.request).toEqual(REQUEST);
-    const heard: unknown[] = [];
-    stream.hear((event) => heard.push(event));
+    const received: unknown[] = [];
+    stream.hear((event) => received.push(event));
     peer.say({ n: 1 });
     peer.say({ n: 2 });
     void stream.write(0, Buffer.from("to the guest")).then(() => stream.endChannel(0));
@@ -30,7 +30,7 @@ describe("a stream", () => {
     expect((await readAll(stream, 1)).toString()).toBe("to the host");
     peer.finish({ done: true });
     expect(await stream.finished).toEqual({ done: true });
-    expect(heard).toEqual([{ n: 1 }, { n: 2 }]);
+    expect(received).toEqual([{ n: 1 }, { n: 2 }]);
     expect([stream.ended, peer.ended]).toEqual([true, true]);
   });
 
@@ -38,11 +38,11 @@ describe("a stream", () => {
     const { stream, peer } = await opened();
     peer.say("early");
     await settled();
-    const heard: unknown[] = [];
-    stream.hear((event) => heard.push(event));
+    const received: unknown[] = [];
+    stream.hear((event) => received.push(event));
     peer.say("late");
     await settled();
-    expect(heard).toEqual(["early", "late"]);
+    expect(received).toEqual(["early", "late"]);
   });
 
   test("fails with the peer's code and message", async () => {

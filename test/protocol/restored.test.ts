@@ -37,7 +37,7 @@ async function guest() {
   const did: string[] = [];
   /** The action that fails the next time. */
   const fails = { mount: false };
-  const note = (what: string) => void did.push(what);
+  const note = (step: string) => void did.push(step);
   const setup = new Setup(
     {
       mount: async ({ tag }) => {
@@ -85,11 +85,19 @@ afterAll(() => comeFirst(false));
 function hostOf(
   known: Acquaintance,
   restored: Restored | null,
-  who = identity as typeof identity | typeof forks,
+  guestIdentity = identity as typeof identity | typeof forks,
   generation = GENERATION,
 ) {
-  const cid = who === forks ? FORK_CID : CID;
-  const connection = new GuestConnection(cid, who, { generation, ...known }, log, NOTHING_TO_ASK, 0, restored);
+  const cid = guestIdentity === forks ? FORK_CID : CID;
+  const connection = new GuestConnection(
+    cid,
+    guestIdentity,
+    { generation, ...known },
+    log,
+    NOTHING_TO_ASK,
+    0,
+    restored,
+  );
   const dial = (losesReady = false) => dialDaemon(connection, one.served, cid, { losesReady });
   /** The link of a dial that is over once the next one counts. */
   const linked = async (): Promise<Link> => {

@@ -22,14 +22,14 @@ const WINDOW = { x: 100, y: 100, width: 400, height: 300 };
 const HEARD_MS = 15_000;
 
 const recordings = mkdtempSync("/tmp/roomd-recordings-");
-let heard = "";
+let received = "";
 let screen: RealScreen;
 let guest: ScreenGuest;
 
 async function until(isSo: () => boolean): Promise<void> {
   const end = performance.now() + HEARD_MS;
   while (!isSo() && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 20));
-  expect(isSo(), heard.slice(-2000)).toBe(true);
+  expect(isSo(), received.slice(-2000)).toBe(true);
 }
 
 describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => {
@@ -37,12 +37,12 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
     screen = await RealScreen.start(...SIZE);
     const place = `${WINDOW.width}x${WINDOW.height}+${WINDOW.x}+${WINDOW.y}`;
     const listener = screen.run("stdbuf", ["-oL", "xev", "-geometry", place]);
-    listener.stdout?.on("data", (said) => {
-      heard += said;
+    listener.stdout?.on("data", (chunk) => {
+      received += chunk;
     });
     const paths = { recordings: () => recordings };
     guest = new ScreenGuest((stream) => connectToScreen(stream, screen.socket), { paths });
-    await until(() => heard.includes("MapNotify"));
+    await until(() => received.includes("MapNotify"));
   }, 60_000);
 
   afterAll(() => {
@@ -64,17 +64,17 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
   test("has a pointer, which moves and clicks at positions of the picture", async () => {
     const used = await guest.use({ action: "left_click", coordinate: [150, 100], width: 640 });
     expect(used).toMatchObject({ width: 640, height: 400, cursor: [150, 100] });
-    await until(() => heard.includes("ButtonRelease"));
-    expect(heard).toMatch(/ButtonPress[^\n]*\n[^\n]*root:\(301,201\)/);
+    await until(() => received.includes("ButtonRelease"));
+    expect(received).toMatch(/ButtonPress[^\n]*\n[^\n]*root:\(301,201\)/);
     expect(await guest.use({ action: "cursor_position", width: 640 })).toMatchObject({ cursor: [150, 100] });
   });
 
   test("holds keys while it clicks", async () => {
-    heard = "";
+    received = "";
     await guest.use({ action: "left_click", coordinate: [300, 200], key: "ctrl", screenshot: false });
-    await until(() => heard.includes("ButtonRelease"));
-    expect(heard).toMatch(/ButtonPress[^\n]*\n[^\n]*\n[^\n]*state 0x4,/);
-    expect(heard).toMatch(/ButtonRelease[^\n]*\n[^\n]*\n[^\n]*state 0x104,/);
+    await until(() => received.includes("ButtonRelease"));
+    expect(received).toMatch(/ButtonPress[^\n]*\n[^\n]*\n[^\n]*state 0x4,/);
+    expect(received).toMatch(/ButtonRelease[^\n]*\n[^\n]*\n[^\n]*state 0x104,/);
   });
 
   test("shows the pointer, once a program gave it a shape", async () => {
@@ -89,7 +89,7 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
   });
 
   test("is streamed to two viewers and a driver, and accepts input of the driver only", async () => {
-    heard = "";
+    received = "";
     const seats = [
       await guest.view(),
       await guest.view(await guest.ticket(false)),
@@ -102,8 +102,8 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
       client.point(places[at] ?? 0, 200, 0);
       await client.current();
     }
-    await until(() => heard.includes("ButtonRelease"));
-    expect([...heard.matchAll(/ButtonPress[^\n]*\n[^\n]*root:\((\d+),(\d+)\)/g)].map(([, x]) => x)).toEqual(["350"]);
+    await until(() => received.includes("ButtonRelease"));
+    expect([...received.matchAll(/ButtonPress[^\n]*\n[^\n]*root:\((\d+),(\d+)\)/g)].map(([, x]) => x)).toEqual(["350"]);
     // All clients see the effects of one client and of the service's own action.
     expect(spawnSync("xsetroot", ["-display", screen.display, "-solid", "#204060"]).status).toBe(0);
     for (const client of clients) {
@@ -122,39 +122,39 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
   });
 
   test("accepts any text, and key combinations", async () => {
-    heard = "";
+    received = "";
     await guest.use({ action: "mouse_move", coordinate: [300, 200], screenshot: false });
     await guest.use({ action: "type", text: "aB3é€жB漢ж!", screenshot: false });
-    await until(() => heard.includes('bytes: (21) "!"'));
-    const typed = [...heard.matchAll(/KeyPress event[\s\S]*?XLookupString gives \d+ bytes: (?:\(([^)]*)\))?/g)];
+    await until(() => received.includes('bytes: (21) "!"'));
+    const typed = [...received.matchAll(/KeyPress event[\s\S]*?XLookupString gives \d+ bytes: (?:\(([^)]*)\))?/g)];
     const text = typed.map(([, hex = ""]) => Buffer.from(hex.replaceAll(" ", ""), "hex").toString()).join("");
     expect(text).toBe("aB3é€жB漢ж!");
     await guest.use({ action: "key", text: "ctrl+Page_Down", screenshot: false });
-    await until(() => /state 0x4, keycode \d+ \(keysym 0xff56, Next\)/.test(heard));
+    await until(() => /state 0x4, keycode \d+ \(keysym 0xff56, Next\)/.test(received));
   });
 
   test("accepts a long text completely", async () => {
-    heard = "";
+    received = "";
     const text = "The quick brown fox jumps over the lazy dog. ".repeat(20);
     await guest.use({ action: "type", text, screenshot: false });
-    const pressed = () => heard.match(/KeyPress event/g)?.length ?? 0;
+    const pressed = () => received.match(/KeyPress event/g)?.length ?? 0;
     const letters = () =>
-      heard.match(/KeyPress event[^\n]*\n[^\n]*\n[^\n]*\n[^\n]*XLookupString gives 1 bytes/g)?.length ?? 0;
+      received.match(/KeyPress event[^\n]*\n[^\n]*\n[^\n]*\n[^\n]*XLookupString gives 1 bytes/g)?.length ?? 0;
     await until(() => letters() >= text.length || pressed() > 3 * text.length);
     expect(letters()).toBe(text.length);
   });
 
   test("scrolls", async () => {
-    heard = "";
+    received = "";
     await guest.use({ action: "scroll", scroll_direction: "down", scroll_amount: 3, screenshot: false });
-    await until(() => (heard.match(/ButtonRelease[^\n]*\n[^\n]*\n[^\n]*button 5/g)?.length ?? 0) === 3);
+    await until(() => (received.match(/ButtonRelease[^\n]*\n[^\n]*\n[^\n]*button 5/g)?.length ?? 0) === 3);
   });
 
   test("is recorded, and played again unchanged", async () => {
-    const begun = (await guest.recordings("recording_start", { max_seconds: 60 })) as RecordingRecord;
-    expect(begun).toMatchObject({ state: "recording", end_reason: null, ended_at: null, width: 1280, height: 800 });
+    const started = (await guest.recordings("recording_start", { max_seconds: 60 })) as RecordingRecord;
+    expect(started).toMatchObject({ state: "recording", end_reason: null, ended_at: null, width: 1280, height: 800 });
     await expect(guest.recordings("recording_start")).rejects.toMatchObject({ code: "already_exists" });
-    const { recording_id } = begun;
+    const { recording_id } = started;
     const recording = async () => (await guest.recordings("recording_get", { recording_id })) as RecordingRecord;
     const size = async () => (await recording()).size_bytes;
     const length = async () => (await recording()).duration_ms;
@@ -244,7 +244,7 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
   });
 
   test("sends copied text to the driver only", async () => {
-    const said = "copied in the sandbox";
+    const copiedText = "copied in the sandbox";
     const seats = [
       await guest.view(),
       await guest.view(await guest.ticket(false)),
@@ -252,27 +252,30 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
     ];
     const heardBy = await Promise.all(
       seats.map(async ({ wire }, at) => {
-        const heard = { bytes: Buffer.alloc(0) };
+        const received = { bytes: Buffer.alloc(0) };
         const hear = async () => {
-          for await (const bytes of wire.output) heard.bytes = Buffer.concat([heard.bytes, bytes]);
+          for await (const bytes of wire.output) received.bytes = Buffer.concat([received.bytes, bytes]);
         };
         hear().catch(() => {});
         const isDriver = at === 2;
         // A viewer that does not declare its capabilities is sent everything that needs no request.
         const encodings = setEncodings(isDriver ? [0] : [0, EXTENDED_CLIPBOARD]);
         await wire.write(packed("RFB 003.008\n", ["u8", 1], ["u8", 1], encodings));
-        return heard;
+        return received;
       }),
     );
     // All clients are receiving: the server's capabilities, and the desktop's name.
     await until(() =>
       heardBy.every(({ bytes }, at) => bytes.includes(at === 2 ? "@" : Buffer.from([255, 255, 255, 248]))),
     );
-    screen.copy(said);
+    screen.copy(copiedText);
     const [NOTIFIES, PROVIDES] = [8, 16].map((action) => Buffer.from([255, 255, 255, 252, action, 0, 0, 1]));
-    await until(() => heardBy.every(({ bytes }, at) => bytes.includes(at === 2 ? said : (NOTIFIES ?? ""))));
+    await until(() => heardBy.every(({ bytes }, at) => bytes.includes(at === 2 ? copiedText : (NOTIFIES ?? ""))));
     for (const { bytes } of heardBy.slice(0, 2)) {
-      expect([bytes.includes(said), bytes.includes((PROVIDES ?? Buffer.alloc(0)).subarray(4))]).toEqual([false, false]);
+      expect([bytes.includes(copiedText), bytes.includes((PROVIDES ?? Buffer.alloc(0)).subarray(4))]).toEqual([
+        false,
+        false,
+      ]);
     }
     for (const seat of seats) seat.leave();
   });

@@ -80,18 +80,18 @@ withGuests("egress", { env, prepare }, (guests) => {
     return JSON.parse(done.stdout);
   }
   async function table<Name extends string>(agent: string, steps: Record<Name, Step>): Promise<Record<Name, Told>> {
-    const told = await client(agent, Object.values(steps), "together");
-    const named = Object.fromEntries(Object.keys(steps).map((name, index) => [name, told[index]]));
-    console.log(`${agent}: ${Object.keys(steps).map((name, index) => `${name} ${told[index]?.ms} ms`)}`);
+    const results = await client(agent, Object.values(steps), "together");
+    const named = Object.fromEntries(Object.keys(steps).map((name, index) => [name, results[index]]));
+    console.log(`${agent}: ${Object.keys(steps).map((name, index) => `${name} ${results[index]?.ms} ms`)}`);
     return named as Record<Name, Told>;
   }
   const put = (agent: string, allowlist: string[]) =>
     guests.daemon.ok("PUT", `/v1/rooms/e/sandboxes/${agent}/egress`, { allowlist });
   /** Ended immediately, by an error or with no data, and not by a timeout. */
-  const refused = (told: Told) => {
-    expect(told.error ?? "").not.toMatch(/time/i);
-    expect(told.got).toBe("");
-    expect(told.error).not.toBeNull();
+  const refused = (result: Told) => {
+    expect(result.error ?? "").not.toMatch(/time/i);
+    expect(result.got).toBe("");
+    expect(result.error).not.toBeNull();
   };
 
   beforeAll(async () => {
@@ -118,7 +118,7 @@ withGuests("egress", { env, prepare }, (guests) => {
     const hex = `0x${Number(decimal).toString(16)}`;
     const [http, https] = [PORTS.http, PORTS.https];
     const host = "allowed.example";
-    const told = await table("a", {
+    const results = await table("a", {
       name: { host, port: http, say: [get(host)] },
       upperCase: { host: "ALLOWED.Example", port: http, say: [get("ALLOWED.Example")] },
       dot: { host: "allowed.example.", port: http, say: [get("allowed.example")] },
@@ -156,11 +156,11 @@ withGuests("egress", { env, prepare }, (guests) => {
       udp: { kind: "udp", host: v4, port: PORTS.quic, say: ["x"] },
     });
     for (const name of ["name", "upperCase", "dot", "wildcard", "six", "both", "tls", "tlsCase"] as const) {
-      expect(told[name].got, name).toMatch(HERE);
+      expect(results[name].got, name).toMatch(HERE);
     }
-    expect(told.address.got).toBe("!ping");
-    expect(told.halfClosed).toMatchObject({ got: "bye\n|", error: null });
-    expect(told.kept.got).toMatch(/here\n\|HTTP\/1\.1 200 [\s\S]*here\n$/);
+    expect(results.address.got).toBe("!ping");
+    expect(results.halfClosed).toMatchObject({ got: "bye\n|", error: null });
+    expect(results.kept.got).toMatch(/here\n\|HTTP\/1\.1 200 [\s\S]*here\n$/);
     await until("the server has received data after its end of stream", () =>
       outside.seen.some((seen) => seen.kind === "late"),
     );
@@ -188,19 +188,19 @@ withGuests("egress", { env, prepare }, (guests) => {
       "ownLiteral",
     ] as const;
     for (const name of [...silent, ...blocked, "loopback", "udp"] as const) {
-      expect.soft(told[name].error, name).not.toBeNull();
-      expect.soft(told[name].error, name).not.toMatch(/timed? ?out/i);
-      expect.soft(told[name].got, name).toBe("");
+      expect.soft(results[name].error, name).not.toBeNull();
+      expect.soft(results[name].error, name).not.toMatch(/timed? ?out/i);
+      expect.soft(results[name].got, name).toBe("");
     }
     for (const [name, why] of [
       ["otherHost", "for another host"],
       ["connect", "CONNECT is not allowed"],
       ["other", "other.example:80 is not on this sandbox's egress allowlist"],
     ] as const) {
-      expect(told[name].got, name).toMatch(/^HTTP\/1\.1 403 /);
-      expect(told[name].got, name).toContain(why);
+      expect(results[name].got, name).toMatch(/^HTTP\/1\.1 403 /);
+      expect(results[name].got, name).toContain(why);
     }
-    expect(told.second.got).toMatch(/^HTTP\/1\.1 200 [\s\S]*here\n\|$/);
+    expect(results.second.got).toMatch(/^HTTP\/1\.1 200 [\s\S]*here\n\|$/);
 
     const reached = outside.seen.flatMap((seen) => (seen.kind === "http" ? [seen.host.toLowerCase()] : []));
     expect(reached).not.toContain("other.example");
@@ -212,7 +212,7 @@ withGuests("egress", { env, prepare }, (guests) => {
     const step: Step = { host: "rebound.example", port: PORTS.never };
     outside.setHosts({ ...hosts(), "rebound.example": outside.privateV4 });
     const { rebound, metadata } = await table("a", { rebound: step, metadata: { ...step, port: 80 } });
-    for (const told of [rebound, metadata]) refused(told);
+    for (const result of [rebound, metadata]) refused(result);
     expect(outside.seen.filter(({ kind }) => kind === "private")).toEqual([]);
     outside.setHosts(hosts());
   });
@@ -227,11 +227,11 @@ withGuests("egress", { env, prepare }, (guests) => {
       "echo $?",
     ];
     const done = await daemon.exec("e", "a", { command: lines.join("\n"), timeout_ms: EXEC_MS });
-    const said = String(done.stdout).trim().split("\n");
-    expect(said.slice(0, 3)).toEqual(["here", "tiny", expect.stringContaining("other.example:80")]);
-    expect(said.at(-1)).toBe("35");
+    const outputLines = String(done.stdout).trim().split("\n");
+    expect(outputLines.slice(0, 3)).toEqual(["here", "tiny", expect.stringContaining("other.example:80")]);
+    expect(outputLines.at(-1)).toBe("35");
     // By an alert, or in a guest that has hardly any of a core by a reset before that is read.
-    expect(said[3]).toMatch(/alert access denied|reset/i);
+    expect(outputLines[3]).toMatch(/alert access denied|reset/i);
   });
 
   test("a changed list takes effect immediately, also for open connections", async () => {
@@ -316,12 +316,12 @@ withGuests("egress", { env, prepare }, (guests) => {
     const own = [...addresses.matchAll(/inet6? ([^/\s]+)/g)].map(([, address = ""]) => address);
     expect(own).toHaveLength(2);
     const cid = await cidOf("a");
-    const told = await client("b", [
+    const results = await client("b", [
       ...own.map((host): Step => ({ host, port: 8000 })),
       { host: "a", port: 8000 },
       { host: "127.0.1.1", port: 8000 },
     ]);
-    told.forEach(refused);
+    results.forEach(refused);
     const bySocket = await client("b", [
       { kind: "vsock", cid, port: 5000 },
       { kind: "vsock", cid: 2, port: 5000 },
@@ -385,16 +385,16 @@ withGuests("egress", { env, prepare }, (guests) => {
     const step = { host: "allowed.example", port: PORTS.echo };
     const many = Array.from({ length: 256 }, (): Step => ({ ...step, say: ["ping\n"], enough: "ping\n", wait: 500 }));
     const few = Array.from({ length: 20 }, (): Step => ({ ...step, say: ["pong\n"], enough: "pong\n" }));
-    const median = (told: Told[]) => told.map(({ ms }) => ms).sort((a, b) => a - b)[told.length >> 1];
-    const alone = await client("b", few);
+    const median = (results: Told[]) => results.map(({ ms }) => ms).sort((a, b) => a - b)[results.length >> 1];
+    const unloaded = await client("b", few);
     const before = outside.seen.length;
     const running = client("a", many, "together", 550_000);
     await until("the connections arrive", () => outside.seen.slice(before).some(({ kind }) => kind === "tcp"), 60_000);
-    const beside = await client("b", few);
-    const told = await running;
-    console.log(`a connection of the other guest: ${median(alone)} ms alone, ${median(beside)} ms beside 256`);
-    expect(new Set([...alone, ...beside].map(({ got }) => got))).toEqual(new Set(["!pong\n"]));
-    expect(new Set(told.map(({ got, error }) => `${got} ${error}`))).toEqual(new Set(["!ping\n null"]));
+    const concurrent = await client("b", few);
+    const results = await running;
+    console.log(`a connection of the other guest: ${median(unloaded)} ms alone, ${median(concurrent)} ms beside 256`);
+    expect(new Set([...unloaded, ...concurrent].map(({ got }) => got))).toEqual(new Set(["!pong\n"]));
+    expect(new Set(results.map(({ got, error }) => `${got} ${error}`))).toEqual(new Set(["!ping\n null"]));
   });
 
   test("1 GiB is transferred completely", inFull, async () => {
@@ -409,12 +409,12 @@ withGuests("egress", { env, prepare }, (guests) => {
   test("without guest_net there is no network, and a list does not change that", async () => {
     const { daemon } = guests;
     await daemon.sandbox("e", "c", guests.cid(), { enable_guest_net: false });
-    const told = await client("c", [
+    const results = await client("c", [
       { host: outside.v4, port: PORTS.http },
       { host: "allowed.example", port: PORTS.http },
     ]);
-    expect(told[0]?.error).toMatch(/unreachable/);
-    expect(told[1]?.error).toMatch(/gaierror|unreachable/);
+    expect(results[0]?.error).toMatch(/unreachable/);
+    expect(results[1]?.error).toMatch(/gaierror|unreachable/);
     expect(await daemon.problem("PUT", "/v1/rooms/e/sandboxes/c/egress", { allowlist: ["*"] })).toMatchObject({
       status: 409,
     });
@@ -430,11 +430,11 @@ withGuests("egress", { env, prepare }, (guests) => {
       { host: outside.v4, port: PORTS.http },
       { host: "allowed.example", port: PORTS.http },
     ];
-    const told = await client(
+    const results = await client(
       "a",
       steps.map((step) => ({ ...step, wait: 1, say: [get("allowed.example")] })),
     );
-    for (const { got, error } of told) expect([got, error !== null]).toEqual(["", true]);
+    for (const { got, error } of results) expect([got, error !== null]).toEqual(["", true]);
     const lines = ["ip link del egress0", "ip link add x type dummy", "ip link set x up", "ip route add default dev x"];
     await daemon.sh("e", "a", lines.join(" && "));
     expect((await client("a", [{ host: outside.v4, port: PORTS.http, wait: 1 }]))[0]?.error).not.toBeNull();
@@ -452,13 +452,20 @@ withGuests("egress", { env, prepare }, (guests) => {
     expect(records.every((item: Json) => item.outcome === "denied" && item.actor.id === item.agent_id)).toBe(true);
     const counts = new Map<string, number>();
     for (const { agent_id, details } of records) {
-      const { count, ...where } = details;
-      const key = JSON.stringify([agent_id, where.host, where.ip, where.port, where.reason, where.presented ?? null]);
+      const { count, ...destination } = details;
+      const key = JSON.stringify([
+        agent_id,
+        destination.host,
+        destination.ip,
+        destination.port,
+        destination.reason,
+        destination.presented ?? null,
+      ]);
       counts.set(key, (counts.get(key) ?? 0) + count);
     }
     const count = (...key: unknown[]) => counts.get(JSON.stringify([...key, ...(key.length < 6 ? [null] : [])])) ?? 0;
     const allowed = ["a", "allowed.example", v4];
-    const wanted: [number, unknown[]][] = [
+    const expected: [number, unknown[]][] = [
       [1, [...allowed, 443, "sni_mismatch", "other.example"]],
       [1, [...allowed, 443, "sni_missing"]],
       [2, [...allowed, 80, "host_mismatch", "other.example"]],
@@ -479,7 +486,7 @@ withGuests("egress", { env, prepare }, (guests) => {
       [1, ["b", "private.example", null, PORTS.never, "blocked_address"]],
       [1, ["b", null, v4, 80, "not_listed"]],
     ];
-    for (const [times, key] of wanted) expect.soft([key, count(...key)]).toEqual([key, times]);
+    for (const [times, key] of expected) expect.soft([key, count(...key)]).toEqual([key, times]);
     // A resolver queries both kinds of address, and retries if it gets no usable answer.
     expect(count("b", "other.example", null, null, "not_listed")).toBeGreaterThan(0);
   });

@@ -136,8 +136,8 @@ withGuests("commands", {}, (guests) => {
       // By TERM, not by KILL five seconds later.
       expect(late.duration_ms).toBeLessThan(5_500);
       await until("the process group has exited", async () => (await alive("sleep 7771")) === 0, 5_000);
-      const told = await exec({ command: "echo kept; echo told >&2; sleep 7772", timeout_ms: 1_500 });
-      expect(told).toMatchObject({ timed_out: true, stdout: "kept\n", stderr: "told\n" });
+      const result = await exec({ command: "echo kept; echo told >&2; sleep 7772", timeout_ms: 1_500 });
+      expect(result).toMatchObject({ timed_out: true, stdout: "kept\n", stderr: "told\n" });
     });
 
     test("is by SIGKILL after five seconds for a process that ignores SIGTERM, or for its descendants", async () => {
@@ -280,7 +280,7 @@ withGuests("commands", {}, (guests) => {
       details: { state: "failed", allowed_states: ["running"] },
     });
     await daemon.ok("DELETE", path("doomed"));
-    const gone = await daemon.problem("POST", `${path("doomed")}/exec`, { argv: ["true"] });
-    expect(gone).toMatchObject({ status: 404, code: "sandbox_not_found" });
+    const problem = await daemon.problem("POST", `${path("doomed")}/exec`, { argv: ["true"] });
+    expect(problem).toMatchObject({ status: 404, code: "sandbox_not_found" });
   });
 });

@@ -33,8 +33,8 @@ withGuests("executions", {}, (guests) => {
 
   describe("the record", () => {
     test("has the running command and its end, and is listed", async () => {
-      const begun = await start({ exec_id: "first", command: "echo out; echo err >&2; exit 3", cwd: "/tmp" });
-      expect(begun).toMatchObject({ exec_id: "first", state: "running", cwd: "/tmp", user: "root", exit_code: null });
+      const started = await start({ exec_id: "first", command: "echo out; echo err >&2; exit 3", cwd: "/tmp" });
+      expect(started).toMatchObject({ exec_id: "first", state: "running", cwd: "/tmp", user: "root", exit_code: null });
       expect(await ended("first")).toMatchObject({
         state: "exited",
         argv: ["/bin/sh", "-c", "echo out; echo err >&2; exit 3"],

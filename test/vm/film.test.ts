@@ -47,13 +47,13 @@ describe.skipIf(!LONG)("long tests", () => {
         await shippedTemplate(daemon, "desktop");
         await daemon.room("d");
         await daemon.sandbox("d", "clerk", guests.cid(), { template_id: "desktop", memory_mib: 1024 });
-        const begun = await daemon.api("POST", `${AT}/screen/recordings`, { max_seconds: 900 });
-        expect([begun.status, begun.body.state]).toEqual([201, "recording"]);
+        const response = await daemon.api("POST", `${AT}/screen/recordings`, { max_seconds: 900 });
+        expect([response.status, response.body.state]).toEqual([201, "recording"]);
         for (const colour of COLOURS) {
           await daemon.exec("d", "clerk", { command: painted(colour) });
           await until("the screen has the colour", async () => String(await shown()) === String(colour), SLOW_MS);
         }
-        made = await daemon.ok("POST", `${AT}/screen/recordings/${begun.body.recording_id}/stop`, {});
+        made = await daemon.ok("POST", `${AT}/screen/recordings/${response.body.recording_id}/stop`, {});
         expect(made).toMatchObject({ state: "ended", end_reason: "stopped", width: 1280, height: 800 });
         console.log(`recorded ${made.duration_ms} ms in ${made.size_bytes} bytes`);
         expect((await daemon.ok("GET", `/v1/locate/${made.recording_id}`)).path).toBe(
@@ -69,8 +69,8 @@ describe.skipIf(!LONG)("long tests", () => {
       "the recording is played in the hub",
       async () => {
         const colours = COLOURS.map((colour) => colour.join());
-        const told = { room: "d", agent: "clerk", recording: made.recording_id, colours };
-        const seen = await seenBy("recording-reader.mjs", guests.daemon, told, {});
+        const input = { room: "d", agent: "clerk", recording: made.recording_id, colours };
+        const seen = await seenBy("recording-reader.mjs", guests.daemon, input, {});
         expect(seen.colours).toEqual([...colours, colours[0]]);
         expect([seen.complaints, seen.violations, seen.strangers, seen.overflows]).toEqual([[], [], [], []]);
       },
@@ -84,9 +84,9 @@ describe.skipIf(!LONG)("long tests", () => {
         await shippedTemplate(daemon, "film");
         const startedAt = performance.now();
         const file = join(daemon.home, "clerk.mp4");
-        const said = await daemon.cli(["recording", "film", "d", "clerk", "--output", file]);
-        expect([said.status, said.stderr]).toEqual([0, ""]);
-        console.log(`${said.stdout.trim()}, made in ${Math.round(performance.now() - startedAt)} ms`);
+        const result = await daemon.cli(["recording", "film", "d", "clerk", "--output", file]);
+        expect([result.status, result.stderr]).toEqual([0, ""]);
+        console.log(`${result.stdout.trim()}, made in ${Math.round(performance.now() - startedAt)} ms`);
         expect(readFileSync(file).subarray(4, 8).toString()).toBe("ftyp");
         await until(
           "the machine for the film has ended",

@@ -45,9 +45,9 @@ withGuests("commands that flood", {}, (guests) => {
       expect(await daemon.sh(ROOM, "other", "hostname")).toBe("other");
       execs++;
     }
-    const told = await ended.finally(() => clearInterval(sampling));
+    const results = await ended.finally(() => clearInterval(sampling));
     const { p50: median, max: peak } = summarize(samples);
-    const total = told.reduce((sum, { stdout_bytes }) => sum + stdout_bytes, 0);
+    const total = results.reduce((sum, { stdout_bytes }) => sum + stdout_bytes, 0);
     const probe = () => {
       const now = residentMb(daemon.pid);
       return now - before < MAX_GROWTH_MB.after && now;
@@ -55,7 +55,7 @@ withGuests("commands that flood", {}, (guests) => {
     const after = await until("the daemon has released the memory", probe, LET_GO_MS);
     const figures = { seconds, megabytes: total / 1e6, execs, samples: samples.length, before, median, peak, after };
     console.log(`${FLOODS} floods: ${JSON.stringify(figures, (_, value) => Math.round(value) || value)}`);
-    for (const { bytes, timed_out, stdout_bytes } of told) {
+    for (const { bytes, timed_out, stdout_bytes } of results) {
       expect(timed_out).toBe(true);
       // Each byte came, as base64 in lines of JSON.
       expect(bytes).toBeGreaterThan((stdout_bytes * 4) / 3);

@@ -62,7 +62,7 @@ withGuests("a full data directory", { prepare }, (guests) => {
   test("refuses additions, kills no guest, allows deletions, and works again with space", async () => {
     const { daemon } = guests;
     const bootId = await daemon.sh("full", "bystander", "cat /proc/sys/kernel/random/boot_id");
-    const goes = await daemon.sandbox("full", "goes", guests.cid());
+    const target = await daemon.sandbox("full", "goes", guests.cid());
     const before = daemon.leftovers();
     fill(daemon.dataDir);
     const create = { agent_id: "none", guest_cid: guests.cid(), memory_mib: 256 };
@@ -78,7 +78,7 @@ withGuests("a full data directory", { prepare }, (guests) => {
     expect(daemon.leftovers()).toEqual(before);
     expect(await daemon.sh("full", "bystander", "hostname")).toBe("bystander");
     await daemon.ok("DELETE", `${sandboxes}/goes`);
-    expect(remainsOf(daemon, goes.sandbox_id)).toEqual([]);
+    expect(remainsOf(daemon, target.sandbox_id)).toEqual([]);
     empty(daemon.dataDir);
     expect(await daemon.sh("full", "bystander", "cat /proc/sys/kernel/random/boot_id")).toBe(bootId);
     expect((await daemon.api("POST", "/v1/rooms", { room_id: "another" })).status).toBe(201);
@@ -216,8 +216,8 @@ for (const { what, size, take } of [
       const { sandbox_id } = refused.body.details;
       expect((await daemon.ok("GET", `${path}/${sandbox_id}`)).status.message).toMatch(/ENOSPC|No space left/);
       expect(remainsOf(daemon, sandbox_id)).toEqual([]);
-      const counted = "echo on >>/mnt/drive/f && wc -l </mnt/drive/f && cat /proc/sys/kernel/random/boot_id";
-      expect(await daemon.sh("full", "bystander", counted)).toBe(`1\n${bootId}`);
+      const command = "echo on >>/mnt/drive/f && wc -l </mnt/drive/f && cat /proc/sys/kernel/random/boot_id";
+      expect(await daemon.sh("full", "bystander", command)).toBe(`1\n${bootId}`);
       expect((await daemon.ok("GET", `${path}/bystander`)).state).toBe("running");
       expect((["qemu", "virtiofsd", "vsock"] as const).map((part) => processesOf(daemon, part))).toEqual(processes);
       empty(daemon.runtimeDir);

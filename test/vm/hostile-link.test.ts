@@ -54,11 +54,11 @@ withGuests("root in a guest that floods its host", {}, (guests) => {
         (seconds + 60) * 1000,
       );
       const isHarmed = await hasFailed();
-      const told = isHarmed ? "it has failed" : await daemon.sh(ROOM, "other", "cat /mnt/drive/flooded");
+      const outcome = isHarmed ? "it has failed" : await daemon.sh(ROOM, "other", "cat /mnt/drive/flooded");
       console.log(
-        `${told}: ${execs} commands of another, ${own} of its own at the same time; daemon ${JSON.stringify({ before, most })}`,
+        `${outcome}: ${execs} commands of another, ${own} of its own at the same time; daemon ${JSON.stringify({ before, most })}`,
       );
-      const dialled = Number(/'dialled': (\d+)/.exec(told)?.[1]);
+      const dialled = Number(/'dialled': (\d+)/.exec(outcome)?.[1]);
       if (!isHarmed) expect(dialled).toBeGreaterThan(30);
       // A slow host emulates both guests on the processors that the daemon has.
       expect(execs).toBeGreaterThan(5);
@@ -82,7 +82,7 @@ withGuests("root in a guest that floods its host", {}, (guests) => {
 withGuests("an unprivileged process in a guest that impersonates its agent", {}, (guests) => {
   const PLACE = "/tmp/posing";
   /** Data received by the process of this sandbox since the previous call. */
-  const said = async (agentId: string) => JSON.parse(await guests.daemon.sh(ROOM, agentId, `cat ${PLACE}/counts`));
+  const received = async (agentId: string) => JSON.parse(await guests.daemon.sh(ROOM, agentId, `cat ${PLACE}/counts`));
 
   test("gets no data, also in a fork, and does not keep the agent from a restarted daemon", async () => {
     const { daemon } = guests;
@@ -98,9 +98,9 @@ withGuests("an unprivileged process in a guest that impersonates its agent", {},
       command: `(setsid python3 ${PLACE}/impostor.py ${PLACE}/counts >${PLACE}/log 2>&1) &`,
     });
     const dials = async (agentId: string) => {
-      const { dialled } = await said(agentId).catch(() => ({ dialled: 0 }));
+      const { dialled } = await received(agentId).catch(() => ({ dialled: 0 }));
       await until(`the process of ${agentId} dials`, async () => {
-        return (await said(agentId).catch(() => ({ dialled: 0 }))).dialled > dialled + 20;
+        return (await received(agentId).catch(() => ({ dialled: 0 }))).dialled > dialled + 20;
       });
     };
     await dials("source");
@@ -113,10 +113,10 @@ withGuests("an unprivileged process in a guest that impersonates its agent", {},
     await daemon.restart();
     for (const name of ["source", "fork"]) {
       await dials(name);
-      expect([name, await said(name)]).toEqual([name, expect.objectContaining({ welcomed: 0, heard: "" })]);
+      expect([name, await received(name)]).toEqual([name, expect.objectContaining({ welcomed: 0, heard: "" })]);
     }
     expect(await daemon.sh(ROOM, "fork", "echo $COLOUR $TOKEN")).toBe("green of-the-fork");
-    console.log(`sent to the two processes: ${JSON.stringify([await said("source"), await said("fork")])}`);
+    console.log(`sent to the two processes: ${JSON.stringify([await received("source"), await received("fork")])}`);
     expect(daemon.logged({ message: CONNECTION_REFUSED }).length).toBeGreaterThan(0);
   }, 300_000);
 });

@@ -39,11 +39,11 @@ const environOf = (pid: number) => readFileSync(`/proc/${pid}/environ`, "utf8").
 const none = "0000000000000000";
 
 /** Whether a user could do this to a file: `-r`, `-w`, `-x`. */
-function may(uid: number, what: string, path: string, group?: number): boolean {
+function may(uid: number, permission: string, path: string, group?: number): boolean {
   const groups = group === undefined ? "--clear-groups" : `--groups=${group}`;
   const as = [`--reuid=${uid}`, `--regid=${uid}`, groups, "--bounding-set=-all", "--inh-caps=-all"];
-  const { status, stderr } = spawnSync("setpriv", [...as, "test", what, path], { encoding: "utf8" });
-  if (status === null || status > 1) throw new Error(`test ${what} ${path}: ${status} ${stderr}`);
+  const { status, stderr } = spawnSync("setpriv", [...as, "test", permission, path], { encoding: "utf8" });
+  if (status === null || status > 1) throw new Error(`test ${permission} ${path}: ${status} ${stderr}`);
   return status === 0;
 }
 
@@ -155,7 +155,8 @@ withGuests("the users of guests' processes", VHOST_USER, (guests) => {
       [vsock, "-w", join(run("ann"), "vsock", `guest.sock_${HOST_PORT}`)],
       [root, "-w", drive("one")],
     ];
-    for (const [uid, what, path] of own) expect([uid, path, may(uid, what, path)]).toEqual([uid, path, true]);
+    for (const [uid, permission, path] of own)
+      expect([uid, path, may(uid, permission, path)]).toEqual([uid, path, true]);
 
     const closed = [
       dataDir,
@@ -181,8 +182,8 @@ withGuests("the users of guests' processes", VHOST_USER, (guests) => {
       for (const path of closed) {
         // Something is there: that a name is wrong must not look like being kept out.
         if (!path.startsWith("/dev")) expect(statSync(path)).toBeTruthy();
-        for (const what of ["-r", "-w"])
-          expect([uid, what, path, may(uid, what, path)]).toEqual([uid, what, path, false]);
+        for (const permission of ["-r", "-w"])
+          expect([uid, permission, path, may(uid, permission, path)]).toEqual([uid, permission, path, false]);
       }
     }
     // Not even within one sandbox: QEMU not its drive or the daemon's end of its vsock, the others not its disk or monitor.

@@ -16,7 +16,7 @@ const LISTENER_IDLE_SECONDS = 8;
 const PATIENCE_MS = 60_000;
 const SLEPT = "sandbox.hibernated idle success";
 
-const until = <T>(what: string, probe: () => T | Promise<T>) => untilWithin(what, probe, PATIENCE_MS);
+const until = <T>(description: string, probe: () => T | Promise<T>) => untilWithin(description, probe, PATIENCE_MS);
 
 /** Writes each message of its agent's inbox to the drive, as the agent of a guest that waits for work. */
 const LISTENER = 'while :; do line=$(room wait --timeout 1h) && echo "$line" >>/mnt/drive/$ROOMD_AGENT_ID.heard; done';
@@ -89,9 +89,9 @@ withGuests("an idle sandbox", { env: { ROOMD_AUDIT_READS: "false" } }, (guests) 
       await daemon.ok("GET", `/v1/rooms/${ROOM}/agents`);
       await daemon.ok("GET", "/health");
       expect((await record("owl")).status).toEqual(slept.status);
-      const begun = performance.now();
+      const startedAt = performance.now();
       const lines = await Promise.all(["echo one", "echo two", "cat /tmp/kept"].map((line) => sh("owl", line)));
-      console.log(`three calls woke a hibernated sandbox and ran, in ${Math.round(performance.now() - begun)} ms`);
+      console.log(`three calls woke a hibernated sandbox and ran, in ${Math.round(performance.now() - startedAt)} ms`);
       expect(lines).toEqual(["one", "two", "kept"]);
       const wokenAt = Date.parse((await record("owl")).status.last_transition_at);
       await events(sandbox_id, [SLEPT, "sandbox.resume api success"]);
@@ -109,9 +109,9 @@ withGuests("an idle sandbox", { env: { ROOMD_AUDIT_READS: "false" } }, (guests) 
       expect((await asleep("hen", "paused")).status.reason).toBe("idle");
       await Bun.sleep(IDLE_SECONDS * 1500);
       expect((await record("hen")).state).toBe("paused");
-      const begun = performance.now();
+      const startedAt = performance.now();
       expect(await sh("hen", "hostname")).toBe("hen");
-      console.log(`a call woke a sandbox in standby and ran, in ${Math.round(performance.now() - begun)} ms`);
+      console.log(`a call woke a sandbox in standby and ran, in ${Math.round(performance.now() - startedAt)} ms`);
       await events(sandbox_id, ["sandbox.standby idle success", "sandbox.resume api success"]);
       await destroy("hen");
     });
@@ -164,14 +164,14 @@ withGuests("an idle sandbox", { env: { ROOMD_AUDIT_READS: "false" } }, (guests) 
       for (const [word, more] of told) {
         await asleep("dog");
         const known = (await heard("dog")).length;
-        const begun = performance.now();
+        const startedAt = performance.now();
         await send("dog", word, more);
-        const answeredMs = performance.now() - begun;
+        const answeredMs = performance.now() - startedAt;
         // The sender did not wait for the guest.
         expect((await record("dog")).state).not.toBe("running");
         await until("the sandbox has received a message", async () => (await heard("dog")).length > known);
         console.log(
-          `a message (${word}) was answered in ${answeredMs.toFixed()} ms, and received in the hibernated guest after ${(performance.now() - begun).toFixed()} ms`,
+          `a message (${word}) was answered in ${answeredMs.toFixed()} ms, and received in the hibernated guest after ${(performance.now() - startedAt).toFixed()} ms`,
         );
         expect((await heard("dog")).at(-1)).toMatch(new RegExp(`${word}$`));
       }
@@ -211,11 +211,11 @@ withGuests("an idle sandbox", { env: { ROOMD_AUDIT_READS: "false" } }, (guests) 
         expect((await daemon.ok("GET", path("fox", "/ports"))).items[0]).toMatchObject({ listening: false });
         await daemon.ok("POST", path("fox", "/ports"), { port: 8000, visibility: "public" });
         expect((await daemon.problem("GET", path("fox", "/executions"))).code).toBe("invalid_state");
-        const begun = performance.now();
+        const startedAt = performance.now();
         const answers = await Promise.all(
           Array.from({ length: 5 }, () => fetch(port.path_url).then((answer) => answer.text())),
         );
-        console.log(`8 requests to a port of a hibernated sandbox: ${Math.round(performance.now() - begun)} ms`);
+        console.log(`8 requests to a port of a hibernated sandbox: ${Math.round(performance.now() - startedAt)} ms`);
         expect(new Set(answers)).toEqual(new Set(["den\n"]));
       }
       await events(sandbox_id, [SLEPT, "sandbox.resume port success", SLEPT, "sandbox.resume port success"]);
@@ -235,9 +235,9 @@ withGuests("an idle sandbox", { env: { ROOMD_AUDIT_READS: "false" } }, (guests) 
       before.drop();
       await asleep("cat");
       expect((await daemon.problem("GET", path("cat", "/terminals"))).code).toBe("invalid_state");
-      const begun = performance.now();
+      const startedAt = performance.now();
       const after = await TerminalClient.attach(daemon, ws_path);
-      console.log(`attached to a terminal of a hibernated sandbox in ${Math.round(performance.now() - begun)} ms`);
+      console.log(`attached to a terminal of a hibernated sandbox in ${Math.round(performance.now() - startedAt)} ms`);
       after.type("echo $word-$word\n");
       await after.shows("purr-purr");
       after.drop();
@@ -302,10 +302,10 @@ withGuests("an idle sandbox", { env: { ROOMD_AUDIT_READS: "false" } }, (guests) 
     await send("swan", "fly").catch(() => {});
     await until("the daemon has exited", () => !daemon.runs);
     delete daemon.env[FAULT_VARIABLE];
-    const begun = performance.now();
+    const startedAt = performance.now();
     await daemon.serve();
     await until("the sandbox has received a message", async () => (await heard("swan")).length === 2);
-    console.log(`received ${Math.round(performance.now() - begun)} ms after the start of the next daemon`);
+    console.log(`received ${Math.round(performance.now() - startedAt)} ms after the start of the next daemon`);
     expect((await heard("swan")).at(-1)).toMatch(/fly$/);
     // Nothing waits for the other.
     expect((await record("goose")).state).toBe("hibernated");

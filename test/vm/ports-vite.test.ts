@@ -70,7 +70,7 @@ function archiveOf(name: string): Buffer<ArrayBuffer> {
       readFileSync(join(directory, "package.json"), "utf8"),
     ) as Partial<Record<string, Record<string, string>>>;
     for (const needed of Object.keys(dependencies)) take(directory, needed, false);
-    for (const wanted of Object.keys(optionalDependencies)) take(directory, wanted, true);
+    for (const optional of Object.keys(optionalDependencies)) take(directory, optional, true);
   };
   take(root, name, false);
   const paths = [...found].map((path) => relative(root, path));

@@ -59,8 +59,16 @@ withGuests("ports", {}, (guests) => {
       });
       // Frameworks compare the origin with them if they are there.
       const outer = ["x-forwarded-host", "x-forwarded-proto"];
-      for (const gone of ["authorization", "x-port-token", "forwarded", "x-forwarded-user", "te", "x-key", ...outer]) {
-        expect(headers).not.toHaveProperty(gone);
+      for (const header of [
+        "authorization",
+        "x-port-token",
+        "forwarded",
+        "x-forwarded-user",
+        "te",
+        "x-key",
+        ...outer,
+      ]) {
+        expect(headers).not.toHaveProperty(header);
       }
       expect(Object.fromEntries((await port.json("")).headers)).toMatchObject({
         "x-forwarded-host": new URL(daemon.url).host,
@@ -72,16 +80,16 @@ withGuests("ports", {}, (guests) => {
 
     test("is counted with its bytes in both directions", async () => {
       const { daemon } = guests;
-      const counted = async () => {
+      const traffic = async () => {
         const { ports } = await daemon.ok("GET", `/v1/rooms/${SANDBOX}`);
         return ports.find((each: { port: number }) => each.port === 8000).traffic;
       };
-      const before = await counted();
+      const before = await traffic();
       const sent = randomBytes(100_000).toString("hex");
       // A server that answers and closes before it has read everything resets the connection, and its answer may be lost.
       expect(await port.json("sink", { method: "POST", body: sent })).toMatchObject({ bytes: sent.length });
       const after = await until("the connection is closed", async () => {
-        const now = await counted();
+        const now = await traffic();
         return now.open_connections === 0 && now;
       });
       expect(after.connections).toBe(before.connections + 1);
@@ -96,8 +104,8 @@ withGuests("ports", {}, (guests) => {
       const prefix = new URL(port.url).pathname.slice(0, -1);
       expect([answer.status, answer.headers.get("location")]).toEqual([302, `${prefix}/next?a=b`]);
       expect(answer.headers.getSetCookie()).toEqual([`a=1; HttpOnly; Path=${prefix}/`, `b=2; Path=${prefix}/`]);
-      for (const gone of ["clear-site-data", "service-worker-allowed", "x-hop", "connection"]) {
-        expect([gone, answer.headers.get(gone)]).toEqual([gone, null]);
+      for (const header of ["clear-site-data", "service-worker-allowed", "x-hop", "connection"]) {
+        expect([header, answer.headers.get(header)]).toEqual([header, null]);
       }
       expect(answer.headers.get("x-stays")).toBe("1");
       const policy = answer.headers.get("content-security-policy") ?? "";
@@ -190,7 +198,7 @@ withGuests("ports", {}, (guests) => {
       const piece = randomBytes(MIB);
       const digest = createHash("sha256");
       for (let sent = 0; sent < up; sent += MIB) digest.update(piece);
-      const wanted = { bytes: up, sha256: digest.digest("hex") };
+      const expected = { bytes: up, sha256: digest.digest("hex") };
       const pieces = () => {
         let sent = 0;
         return new ReadableStream<Uint8Array>({
@@ -202,7 +210,7 @@ withGuests("ports", {}, (guests) => {
         });
       };
       const upSince = performance.now();
-      expect(await port.json("sink", { method: "POST", body: pieces() })).toEqual(wanted);
+      expect(await port.json("sink", { method: "POST", body: pieces() })).toEqual(expected);
       const downSince = performance.now();
       const answer = await port.fetch(`bytes?n=${down}`);
       const taken = createHash("sha256");

@@ -98,9 +98,9 @@ withGuests("refusals and ends", {}, (guests) => {
       const suggested = refused.body.details.suggested_guest_cid;
       expect(suggested).toBeGreaterThanOrEqual(9100);
       expect(suggested).not.toBe(guest_cid);
-      const told = JSON.stringify(refused.body);
+      const text = JSON.stringify(refused.body);
       for (const secret of ["holder", sandbox_id, ...(name === "held" ? [] : ["held"])])
-        expect(told).not.toContain(secret);
+        expect(text).not.toContain(secret);
       if (name !== "theirs") continue;
       const taken = await create(name, { agent_id: "second", guest_cid: suggested, memory_mib: 256 }, headers);
       expect([taken.status, taken.body.guest_cid]).toEqual([201, suggested]);
@@ -132,8 +132,8 @@ withGuests("refusals and ends", {}, (guests) => {
       const made = await create("early", body, {}, "?wait=none");
       expect(made.status).toBe(202);
       await Bun.sleep(delay_ms);
-      const gone = await daemon.ok("DELETE", `${path("early")}/it`);
-      expect(gone).toEqual({ agent_id: "it", sandbox_id: made.body.sandbox_id, guest_cid, state: "destroyed" });
+      const destroyed = await daemon.ok("DELETE", `${path("early")}/it`);
+      expect(destroyed).toEqual({ agent_id: "it", sandbox_id: made.body.sandbox_id, guest_cid, state: "destroyed" });
       expect(remainsOf(daemon, made.body.sandbox_id)).toEqual([]);
       expect(existsSync(join(daemon.dataDir, "sandboxes", made.body.sandbox_id))).toBe(false);
     }

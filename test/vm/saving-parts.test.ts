@@ -52,8 +52,11 @@ describe.skipIf(!LONG)("long tests", () => {
 
     /** Its memory and its disk have the expected content, and it can write to the drive. */
     async function isWhole(name: string): Promise<void> {
-      const said = await sh(name, "cat /dev/shm/memory /root/disk; echo again >/mnt/drive/again; cat /mnt/drive/again");
-      expect(said.split("\n")).toEqual(["in memory", "on disk", "again"]);
+      const output = await sh(
+        name,
+        "cat /dev/shm/memory /root/disk; echo again >/mnt/drive/again; cat /mnt/drive/again",
+      );
+      expect(output.split("\n")).toEqual(["in memory", "on disk", "again"]);
     }
 
     test.each(
@@ -84,13 +87,13 @@ describe.skipIf(!LONG)("long tests", () => {
         if (verb === "rollback") body.snapshot_id = (await daemon.ok("POST", path(name, "/snapshots"), {})).snapshot_id;
         if (verb === "resume") await daemon.ok("POST", path(name, "/hibernate"));
         await daemon.end("SIGTERM");
-        const said = daemon.log.length;
+        const logStart = daemon.log.length;
         daemon.env[FAULT_VARIABLE] = `${point}=stall`;
         await daemon.serve();
         const call = daemon.api("POST", path(name, `/${verb}`), body);
         await until(
           "the daemon is at the fault point",
-          () => daemon.log.slice(said).includes(`"fault_point":"${point}"`),
+          () => daemon.log.slice(logStart).includes(`"fault_point":"${point}"`),
           PATIENCE_MS,
         );
         const killed = processesOf(daemon, part, sandbox_id);

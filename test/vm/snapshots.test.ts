@@ -34,7 +34,7 @@ withGuests("snapshots", {}, (guests) => {
   const sh = (name: string, line: string) => guests.daemon.sh("tree", name, line);
   const take = (name: string, body: Json = {}): Promise<Json> =>
     guests.daemon.ok("POST", path(name, "/snapshots"), body);
-  const counted = async (name: string) => Number(await sh(name, "cat /root/count"));
+  const currentCount = async (name: string) => Number(await sh(name, "cat /root/count"));
 
   async function startWork(name: string): Promise<void> {
     await sh(
@@ -52,8 +52,8 @@ withGuests("snapshots", {}, (guests) => {
   }
 
   const goesOn = async (name: string) => {
-    const before = await counted(name);
-    await until(`${name} counts on`, async () => (await counted(name)) > before + 5);
+    const before = await currentCount(name);
+    await until(`${name} counts on`, async () => (await currentCount(name)) > before + 5);
   };
 
   test("a snapshot has the sandbox's state, and the sandbox and its forks continue", async () => {
@@ -114,7 +114,7 @@ withGuests("snapshots", {}, (guests) => {
     const before = await daemon.ok("GET", path("root"));
     await sh("root", "echo good >/root/state");
     const good = await take("root", { name: "good" });
-    const at = await counted("root");
+    const at = await currentCount("root");
     await sh("root", "echo bad >/root/state; rm -rf /usr/lib/python3* /root/own.log");
     const exec_id = "long-one";
     await daemon.ok("POST", path("root", "/executions"), { exec_id, argv: ["sleep", "600"] });
@@ -126,7 +126,7 @@ withGuests("snapshots", {}, (guests) => {
       snapshot_id: good.snapshot_id,
     });
     expect(await sh("root", "cat /root/state; hostname; pgrep -x sleep || echo none")).toBe("good\nroot\nnone");
-    expect(await counted("root")).toBeLessThan(at + 200);
+    expect(await currentCount("root")).toBeLessThan(at + 200);
     await goesOn("root");
     await flawless("root");
     const records = await daemon.ok("GET", "/v1/orgs/self/audit?event=exec.finished&limit=100");

@@ -64,17 +64,17 @@ withGuests("watching terminals", {}, (guests) => {
     const socket = new WebSocket(new URL(made.ws_path, guests.daemon.url.replace(/^http/, "ws")), {
       headers: { ...page, "sec-websocket-protocol": protocols },
     });
-    const said: string[] = [];
+    const messages: string[] = [];
     socket.binaryType = "arraybuffer";
     socket.onmessage = ({ data }) => {
-      said.push(typeof data === "string" ? data : Buffer.from(data as ArrayBuffer).toString());
+      messages.push(typeof data === "string" ? data : Buffer.from(data as ArrayBuffer).toString());
     };
     const closed = new Promise<number>((resolve) => {
       socket.onclose = ({ code }) => resolve(code);
     });
-    await until("the terminal is attached", () => said.some((text) => text.includes('"attached"')));
+    await until("the terminal is attached", () => messages.some((text) => text.includes('"attached"')));
     socket.send(Buffer.from("one\r"));
-    await until("the client types", () => said.join("").includes("got-one"));
+    await until("the client types", () => messages.join("").includes("got-one"));
     expect(await closed).toBe(1000);
     const other = await open("read -r");
     const first = await attach(other, { token: other.token });
@@ -211,7 +211,7 @@ withGuests("watching terminals", {}, (guests) => {
     const ended = await until(
       "the sandbox has ended",
       async () => {
-        for (const what of ["terminals", "executions"]) await viewer.api("GET", `${path}/${what}`);
+        for (const kind of ["terminals", "executions"]) await viewer.api("GET", `${path}/${kind}`);
         looks++;
         const { items } = await daemon.ok("GET", "/v1/rooms/w/sandboxes?state=destroyed");
         return items.find((item: Json) => item.agent_id === "looked-at");

@@ -110,8 +110,8 @@ async function followed(daemon: TestDaemon): Promise<void> {
     collector.spans.find(({ name, attributes }) => name === "command sleep" && attributes["roomd.exec_id"] === exec_id),
   );
   expect(ended.ended_ms - ended.began_ms).toBeGreaterThanOrEqual(900);
-  const told = await daemon.api("GET", "/v1/rooms/team/drive/files/told");
-  expect(String(told.body).trim()).toBe(`00-${traceId}-${ended.span_id}-01`);
+  const response = await daemon.api("GET", "/v1/rooms/team/drive/files/told");
+  expect(String(response.body).trim()).toBe(`00-${traceId}-${ended.span_id}-01`);
   // A command that ends with its sandbox has a span in the tree as well.
   const cut = { command: "tail -f /dev/null" };
   await daemon.api("POST", "/v1/rooms/team/sandboxes/reviewer/executions", cut, { traceparent });

@@ -61,8 +61,8 @@ beforeAll(async () => {
     stderr: "pipe",
   });
   const errors = reader.stderr.text();
-  const tell = (what: Json) => {
-    reader.stdin.write(`${JSON.stringify(what)}\n`);
+  const tell = (message: Json) => {
+    reader.stdin.write(`${JSON.stringify(message)}\n`);
     reader.stdin.flush();
   };
   tell(Object.fromEntries(buyer.cookies));

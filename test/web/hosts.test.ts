@@ -25,12 +25,12 @@ beforeAll(async () => {
   const owner = await Visitor.owner(hosts.first);
   const pictures = process.env.ROOMD_TEST_PICTURES ?? mkdtempSync(join(tmpdir(), "roomd-pictures-"));
   mkdirSync(pictures, { recursive: true });
-  const told = {
+  const input = {
     cookies: [...owner.cookies],
     key: hosts.first.apiKey,
     ...{ here: "host-1", other: "host-2", hostile: HOSTILE.texts },
   };
-  const argv = [realNode(), READER, CHROMIUM, hosts.first.url, pictures, JSON.stringify(told)];
+  const argv = [realNode(), READER, CHROMIUM, hosts.first.url, pictures, JSON.stringify(input)];
   const reader = Bun.spawn(argv, { stdin: "pipe", stdout: "pipe", stderr: "pipe" });
   const does: Record<string, () => Promise<unknown>> = { stop: () => other.end("SIGTERM") };
   const printed: string[] = [];

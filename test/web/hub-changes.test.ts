@@ -21,8 +21,8 @@ beforeAll(async () => {
   const owner = await Visitor.owner(daemon);
   const pictures = process.env.ROOMD_TEST_PICTURES ?? mkdtempSync(join(tmpdir(), "roomd-pictures-"));
   mkdirSync(pictures, { recursive: true });
-  const told = JSON.stringify({ cookies: [...owner.cookies], key: daemon.apiKey });
-  const argv = [realNode(), READER, CHROMIUM, daemon.url, pictures, told];
+  const input = JSON.stringify({ cookies: [...owner.cookies], key: daemon.apiKey });
+  const argv = [realNode(), READER, CHROMIUM, daemon.url, pictures, input];
   const reader = Bun.spawn(argv, { stdout: "pipe", stderr: "pipe" });
   const [status, printed, errors] = await Promise.all([reader.exited, reader.stdout.text(), reader.stderr.text()]);
   expect([status, errors]).toEqual([0, ""]);

@@ -32,14 +32,14 @@ beforeAll(
     await using daemon = await TestDaemon.start();
     const owner = await Visitor.owner(daemon);
     await fill(daemon);
-    const told = JSON.stringify({ cookies: [...owner.cookies], room: "full", events: EVENTS, minutes: MINUTES });
+    const input = JSON.stringify({ cookies: [...owner.cookies], room: "full", events: EVENTS, minutes: MINUTES });
     const end = await asking(
       "event-source.ts",
       String(PER_MINUTE / 60),
       `${daemon.url}/v1/rooms/busy/messages`,
       daemon.apiKey,
     );
-    const reader = Bun.spawn([realNode(), READER, CHROMIUM, daemon.url, told], { stdout: "pipe", stderr: "pipe" });
+    const reader = Bun.spawn([realNode(), READER, CHROMIUM, daemon.url, input], { stdout: "pipe", stderr: "pipe" });
     const [printed, complaints] = await Promise.all([reader.stdout.text(), reader.stderr.text()]);
     const sent = await end();
     expect([await reader.exited, complaints]).toEqual([0, ""]);

@@ -99,13 +99,13 @@ beforeAll(async () => {
   const owner = await Visitor.owner(daemon);
   const pictures = process.env.ROOMD_TEST_PICTURES ?? mkdtempSync(join(tmpdir(), "roomd-pictures-"));
   mkdirSync(pictures, { recursive: true });
-  const told = {
+  const input = {
     cookies: [...owner.cookies],
     key: daemon.apiKey,
     paths: PATHS,
     calls: [...hostileCalls(), ...CHECKPOINTS, WEBHOOK],
   };
-  const argv = [realNode(), READER, CHROMIUM, daemon.webUrl, pictures, JSON.stringify(told)];
+  const argv = [realNode(), READER, CHROMIUM, daemon.webUrl, pictures, JSON.stringify(input)];
   const reader = Bun.spawn(argv, { stdin: "pipe", stdout: "pipe", stderr: "pipe" });
   const does: Record<string, () => Promise<unknown>> = {
     stop: () => daemon.end("SIGKILL"),

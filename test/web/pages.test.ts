@@ -43,16 +43,18 @@ beforeAll(async () => {
     // The hub has a separate test.
     .filter(([, { isSeen, isHub }]) => isSeen && !isHub)
     .map(([place]) => place.replace("{token}", token).replaceAll(/\{\w+\}/g, "none"));
-  const asked = Object.entries({ owner, viewer, nobody: new Visitor(daemon) }).map(([name, { cookies, session }]) => ({
-    name,
-    cookies: Object.fromEntries(cookies),
-    // A signed-in visitor is redirected from there to the hub.
-    paths: paths.filter((path) => session === "" || path !== "/signin"),
-  }));
+  const visitors = Object.entries({ owner, viewer, nobody: new Visitor(daemon) }).map(
+    ([name, { cookies, session }]) => ({
+      name,
+      cookies: Object.fromEntries(cookies),
+      // A signed-in visitor is redirected from there to the hub.
+      paths: paths.filter((path) => session === "" || path !== "/signin"),
+    }),
+  );
   const pictures = process.env.ROOMD_TEST_PICTURES ?? mkdtempSync(join(tmpdir(), "roomd-pictures-"));
   mkdirSync(pictures, { recursive: true });
   const reader = Bun.spawn([realNode(), READER, CHROMIUM, daemon.webUrl, pictures], {
-    stdin: new Blob([JSON.stringify(asked)]),
+    stdin: new Blob([JSON.stringify(visitors)]),
     stdout: "pipe",
     stderr: "pipe",
   });

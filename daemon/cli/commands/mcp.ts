@@ -68,12 +68,12 @@ async function relay({ url, ca }: Connection, path: string): Promise<void> {
     if (isCancelled(message)) return underWay.get(message.params.requestId)?.abort();
     if (!isJSONRPCRequest(message)) return await service.send(message);
     const { id } = message;
-    const gone = new AbortController();
-    underWay.set(id, gone);
+    const cancellation = new AbortController();
+    underWay.set(id, cancellation);
     if (isInitializeRequest(message)) opening = id;
-    await service.send(message, { requestSignal: gone.signal }).catch(async (error: unknown) => {
+    await service.send(message, { requestSignal: cancellation.signal }).catch(async (error: unknown) => {
       underWay.delete(id);
-      if (gone.signal.aborted) return;
+      if (cancellation.signal.aborted) return;
       await client.send({ jsonrpc: "2.0", id, error: { code: INTERNAL_ERROR, message: sentenceOf(error) } });
     });
   };

@@ -103,9 +103,9 @@ function put(verb: "install" | "remove", summary: string): Command {
         rmSync(directory, { recursive: true, force: true });
         if (verb === "install") writeSkill(directory);
       }
-      const told = verb === "install" ? `put ${counted(skillFiles().length, "file")} into` : "removed";
+      const action = verb === "install" ? `put ${counted(skillFiles().length, "file")} into` : "removed";
       if (options.json) return await showValue({ directories: done }, options, () => []);
-      await print(...(done.length === 0 ? ["not installed"] : done.map((each) => `${told} ${each}`)));
+      await print(...(done.length === 0 ? ["not installed"] : done.map((each) => `${action} ${each}`)));
     });
 }
 

@@ -44,8 +44,8 @@ interface StoreBackup {
 type StoredBackup = Uploaded & Pick<BackupReport, "changed" | "missed" | "days_missing"> & { days_sent: number };
 
 /** Throws CliError with the reason and a hint. */
-export async function backupToStore(asked: StoreBackup): Promise<StoredBackup> {
-  const { config, paths, record, plan, onStage } = asked;
+export async function backupToStore(request: StoreBackup): Promise<StoredBackup> {
+  const { config, paths, record, plan, onStage } = request;
   requireService(paths);
   const to = urlOf(plan, "");
   // Recorded before the copy, so that the backup contains the record too.
@@ -70,15 +70,15 @@ export async function backupToStore(asked: StoreBackup): Promise<StoredBackup> {
       return { ...uploaded, undeleted, changed, missed, days_sent, days_missing: [...days_missing, ...damaged] };
     });
     const { name, size_bytes, is_read_back, deleted, undeleted, days_sent, days_missing } = stored;
-    const told = { is_read_back, deleted, undeleted, days_sent, days_missing };
-    await record("backup.stored", { to, name, size_bytes, ...told });
+    const details = { is_read_back, deleted, undeleted, days_sent, days_missing };
+    await record("backup.stored", { to, name, size_bytes, ...details });
     remember(paths.backup_state, { stored: { name, size_bytes } });
     return stored;
   } catch (error) {
-    const told = toldOf(error);
-    const why = told instanceof Error ? told.message : String(told);
+    const translated = toldOf(error);
+    const why = translated instanceof Error ? translated.message : String(translated);
     await record("backup.failed", { to, why });
-    throw told;
+    throw translated;
   }
 }
 
@@ -89,20 +89,23 @@ function remember(file: string, outcome: { stored: { name: string; size_bytes: n
 
 /** The error with a message for a person. */
 export function toldOf(error: unknown): unknown {
-  const said = (detail: string, hint: string | null) => new CliError({ detail, errors: [], hint });
-  if (error instanceof StoreError) return said(error.message, error.hint);
+  const cliError = (detail: string, hint: string | null) => new CliError({ detail, errors: [], hint });
+  if (error instanceof StoreError) return cliError(error.message, error.hint);
   if (error instanceof WrongPassphrase)
-    return said(
+    return cliError(
       "The passphrase does not open this backup.",
       "Set backup.s3.passphrase_file to a file with the passphrase that the backup was made with.",
     );
   if (error instanceof DamagedCopy)
-    return said(
+    return cliError(
       error.message,
       "No backup was made. Check the disk, and the database with `roomd audit verify --host`; keep the existing backups.",
     );
   if (error instanceof BrokenBackup)
-    return said(`The backup is damaged: ${error.message}.`, "Choose another backup: `roomd backup list` lists them.");
+    return cliError(
+      `The backup is damaged: ${error.message}.`,
+      "Choose another backup: `roomd backup list` lists them.",
+    );
   return error;
 }
 

@@ -39,4 +39,4 @@ export async function runBackupWorker(): Promise<number> {
 }
 
 const say = (message: BackupSaid): Promise<void> =>
-  new Promise((told) => process.stdout.write(`${JSON.stringify(message)}\n`, () => told()));
+  new Promise((resolve) => process.stdout.write(`${JSON.stringify(message)}\n`, () => resolve()));

@@ -20,10 +20,10 @@ export const STANDARD_STREAM = "-";
 const OUTPUT = 1;
 
 /** Lines about guests' paths that are not in the backup. */
-export function missedLines({ count, first }: Missed, what: string): string[] {
+export function missedLines({ count, first }: Missed, reason: string): string[] {
   if (count === 0) return [];
   const more = count > first.length ? [`  and ${count - first.length} more`] : [];
-  return [`${counted(count, "path")} of guests ${what}:`, ...first.map((line) => `  ${printable(line)}`), ...more];
+  return [`${counted(count, "path")} of guests ${reason}:`, ...first.map((line) => `  ${printable(line)}`), ...more];
 }
 
 export function backupCommand(): Command {
@@ -98,8 +98,8 @@ async function writeToFile(file: string, options: JsonOption & ConfigOption): Pr
 async function tellOfGuests(changed: boolean, missed: Missed): Promise<void> {
   if (changed)
     await say("roomd: files of drives changed while they were read; the backup has each as it was at that moment");
-  const told = missedLines(missed, "could not be read and are not in the backup");
-  if (told.length > 0) await say(...told.map((line) => `roomd: ${line}`));
+  const lines = missedLines(missed, "could not be read and are not in the backup");
+  if (lines.length > 0) await say(...lines.map((line) => `roomd: ${line}`));
 }
 
 async function tellOfDays(missing: readonly string[]): Promise<void> {

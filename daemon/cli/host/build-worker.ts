@@ -78,4 +78,4 @@ class ProgressFile {
 }
 
 const say = (message: BuildSaid): Promise<void> =>
-  new Promise((told) => process.stdout.write(`${JSON.stringify(message)}\n`, () => told()));
+  new Promise((resolve) => process.stdout.write(`${JSON.stringify(message)}\n`, () => resolve()));

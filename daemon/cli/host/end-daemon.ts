@@ -16,17 +16,17 @@ export async function endDaemon(
 ): Promise<boolean> {
   if (!existsSync(daemon_lock)) return false;
   const deadline = performance.now() + deadlineMs;
-  for (let asked = false; ; ) {
+  for (let isRequested = false; ; ) {
     try {
       takeLock(daemon_lock, "runtime_dir")();
-      return asked;
+      return isRequested;
     } catch (error) {
       if (!(error instanceof LockedError) || performance.now() > deadline) throw error;
-      if (!asked) {
+      if (!isRequested) {
         onFound();
         process.kill(Number(error.holder), "SIGTERM");
       }
-      asked = true;
+      isRequested = true;
     }
     await Bun.sleep(LOOK_MS);
   }

@@ -37,11 +37,11 @@ export function hibernateCommand(setStatus: (status: number) => void): Command {
           hint: "Start it: only the service can save running sandboxes.",
         });
       }
-      const told = await withOperator(options, (operator) => operator.hibernated());
-      await showValue(told, options, ({ hibernated, left_out }) => [
+      const report = await withOperator(options, (operator) => operator.hibernated());
+      await showValue(report, options, ({ hibernated, left_out }) => [
         `${counted(hibernated, "sandbox is", "sandboxes are")} on disk, and the service has ended: it resumes them when it starts`,
         ...left_out.map(({ room_id, agent_id, why }) => `not saved: ${room_id}/${agent_id}: ${why}`),
       ]);
-      setStatus(told.left_out.length === 0 ? EXIT.ok : EXIT.refused);
+      setStatus(report.left_out.length === 0 ? EXIT.ok : EXIT.refused);
     });
 }

@@ -41,7 +41,8 @@ export function initCommand(): Command {
 /** The limits of the plan, and how to change them. */
 function planLines(plan: Plan, options: ConfigOption): string[] {
   const { config } = readConfiguration(options);
-  const most = (what: "rooms" | "sandboxes" | "memory_mib" | "drive_gib") => config[`plans.${plan}.${what}_hard_cap`];
+  const most = (quantity: "rooms" | "sandboxes" | "memory_mib" | "drive_gib") =>
+    config[`plans.${plan}.${quantity}_hard_cap`];
   const memory = Math.floor(most("memory_mib") / 1024);
   return [
     `The organization is on the plan ${plan}: at most ${most("rooms")} rooms, ${most("sandboxes")} sandboxes with ${memory} GiB of memory, and ${most("drive_gib")} GiB on drives.`,

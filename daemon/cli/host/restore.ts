@@ -71,8 +71,8 @@ export function restoreCommand(setStatus: (status: number) => void): Command {
     const facts = await withProgress("unpacking the backup", () => restore(paths, source, options));
     const found = await withProgress("reading the whole audit", () =>
       withOperator(options, async (operator) => {
-        const { missed, ...told } = facts;
-        await operator.record("backup.restored", { ...told, paths_missed: missed.count });
+        const { missed, ...details } = facts;
+        await operator.record("backup.restored", { ...details, paths_missed: missed.count });
         const { verdicts } = await operator.verifyAudit();
         const [rooms, orgs] = [operator.countRooms(), (await operator.listOrgs()).length];
         return { ...facts, orgs, rooms, audit_ok: verdicts.every(({ ok }) => ok) };

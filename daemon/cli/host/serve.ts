@@ -91,9 +91,9 @@ export function serveCommand(): Command {
 
 /** Whether `roomd hibernate` has requested it. */
 function isTold({ hibernate_all }: Paths): boolean {
-  const told = existsSync(hibernate_all);
+  const isRequested = existsSync(hibernate_all);
   rmSync(hibernate_all, { force: true });
-  return told;
+  return isRequested;
 }
 
 async function isHostGoing(log: Log): Promise<boolean> {

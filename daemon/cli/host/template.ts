@@ -88,9 +88,9 @@ const OF_DOCKERFILE = ["context", "buildArg", "egress", "memory", "disk", "start
 
 /** A recipe specifies its own options. */
 function recipeIn(options: BuildOptions): string | undefined {
-  const [said] = OF_DOCKERFILE.filter((name) => options[name] !== undefined);
-  if (said === undefined) return read(options.recipe);
-  const flag = said.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`);
+  const [optionName] = OF_DOCKERFILE.filter((name) => options[name] !== undefined);
+  if (optionName === undefined) return read(options.recipe);
+  const flag = optionName.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`);
   throw new CliError(`--${flag} needs --dockerfile: a recipe contains this setting itself.`, EXIT.usage);
 }
 
@@ -228,7 +228,7 @@ function request(): Command {
     .action(async (template_id: string, options: RequestOptions) => {
       const { image, step, dockerfile, context, start, startScript } = options;
       const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
-      const asked = await call(templateCreate, {
+      const response = await call(templateCreate, {
         template_id,
         from: {
           ...(dockerfile !== undefined && { dockerfile: readFileSync(dockerfile, "utf8") }),
@@ -248,8 +248,8 @@ function request(): Command {
         registry_auth: read(options.registryAuth),
         no_cache: options.cache ? undefined : true,
       });
-      if (!options.wait) return await show(asked, options, fieldLines);
-      const { build_id, warnings = [] } = asked.value;
+      if (!options.wait) return await show(response, options, fieldLines);
+      const { build_id, warnings = [] } = response.value;
       await say(...warnings, `build ${build_id}`);
       await followBuild({ template_id, build_id }, -1);
       await show(await call(templateGet, { template_id }), options, recordLines);

@@ -64,8 +64,8 @@ export function uninstallCommand(): Command {
       if (options.forPackage) listForPurge(paths);
       else if (dirname(process.execPath) === PACKAGED) await removePackage(options.purge === true);
       else await removeFiles(paths, options.purge === true);
-      const told = { sandboxes_ended: ended, purged: options.purge === true };
-      await showValue(told, options, () => [
+      const report = { sandboxes_ended: ended, purged: options.purge === true };
+      await showValue(report, options, () => [
         `roomd's service has ended, and ${counted(ended, "sandbox", "sandboxes")} with it`,
       ]);
     });
@@ -125,9 +125,9 @@ async function removeFiles(paths: Paths, purge: boolean): Promise<void> {
   for (const name of ["roomd", "roomd-agent"]) rmSync(`${INSTALLED}/${name}`, { force: true });
   if (hasSystemd()) await reloadUnits();
   if (!purge) return;
-  const gone = [...everythingOf(paths), ...OF_INSTALL_HOST, UNIT_CHANGES, DEFAULT_CONFIG_FILE];
+  const targets = [...everythingOf(paths), ...OF_INSTALL_HOST, UNIT_CHANGES, DEFAULT_CONFIG_FILE];
   // Uses rm(1): a guest may have created a tree deeper than the kernel's maximum path length.
-  await runProgram(["rm", "-rf", "--one-file-system", "--", ...gone], REMOVE_DEADLINE_MS);
+  await runProgram(["rm", "-rf", "--one-file-system", "--", ...targets], REMOVE_DEADLINE_MS);
   for (const directory of [paths.data, paths.runtime, dirname(DEFAULT_CONFIG_FILE)]) removeIfEmpty(directory);
 }
 

@@ -83,9 +83,9 @@ async function untilAnswered(url: string): Promise<void> {
   const deadline = performance.now() + ANSWER_DEADLINE_MS;
   for (let health = await healthAt(url); health?.version !== VERSION; health = await healthAt(url)) {
     if (performance.now() > deadline) {
-      const who = health ? `roomd ${health.version} answers` : "nothing answers";
+      const responder = health ? `roomd ${health.version} answers` : "nothing answers";
       throw new CliError({
-        detail: `roomd ${VERSION} (${COMMIT}) runs, but ${who} at ${url}.`,
+        detail: `roomd ${VERSION} (${COMMIT}) runs, but ${responder} at ${url}.`,
         errors: [],
         hint: "See `systemctl status roomd` and http.listen. The previous binary is kept until `dpkg --configure roomd` finds the new one.",
       });

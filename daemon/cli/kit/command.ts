@@ -51,8 +51,8 @@ export function commandGroup(usage: string, about: CommandHelp): Command {
   for (const arg of args) made.argument(arg);
   abouts.set(made, about);
   const indented = examples.map((line) => `  ${line}`);
-  const noted = notes.length > 0 ? ["", ...notes] : [];
-  return made.addHelpText("after", [...noted, "", "Examples:", ...indented].join("\n"));
+  const noteLines = notes.length > 0 ? ["", ...notes] : [];
+  return made.addHelpText("after", [...noteLines, "", "Examples:", ...indented].join("\n"));
 }
 
 /** An option that accepts one word of a closed set. */

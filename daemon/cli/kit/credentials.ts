@@ -67,11 +67,11 @@ export function keepTokens(url: string, tokens: Tokens, isCurrent: boolean): voi
 /** Null if none were stored. */
 export function forgetTokens(url: string): StoredTokens | null {
   const { current, services } = readCredentials();
-  const { [url]: gone, ...others } = services;
-  if (!gone) return null;
+  const { [url]: tokens, ...others } = services;
+  if (!tokens) return null;
   if (Object.keys(others).length === 0) rmSync(credentialsFile(), { force: true });
   else write({ current: current === url ? null : current, services: others });
-  return gone;
+  return tokens;
 }
 
 /** A valid token of this user at the service; null if absent. Throws CliError if the service no longer accepts it. */

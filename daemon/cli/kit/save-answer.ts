@@ -15,7 +15,7 @@ type Bytes = Pick<Download, "stream" | "size">;
 export async function saveAnswer(
   answer: Bytes,
   file: string,
-  told = (_bytes: number) => {},
+  onProgress = (_bytes: number) => {},
   mode?: number,
 ): Promise<number> {
   const there = statSync(file, { throwIfNoEntry: false });
@@ -30,7 +30,7 @@ export async function saveAnswer(
       for await (const chunk of whole(answer)) {
         for (let at = 0; at < chunk.byteLength; ) at += writeSync(fd, chunk, at);
         size += chunk.byteLength;
-        told(size);
+        onProgress(size);
       }
     } finally {
       closeSync(fd);

@@ -80,9 +80,9 @@ const FULL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\
 /** Parser of comma-separated words of a closed set; returns the text unchanged. */
 export function words(known: readonly string[]): (text: string) => string {
   return (text) => {
-    const strange = text.split(",").find((each) => !known.includes(each));
-    if (strange !== undefined)
-      throw new InvalidArgumentError(`${strange || "Nothing"} is not one of ${known.join(", ")}.`);
+    const invalid = text.split(",").find((each) => !known.includes(each));
+    if (invalid !== undefined)
+      throw new InvalidArgumentError(`${invalid || "Nothing"} is not one of ${known.join(", ")}.`);
     return text;
   };
 }

@@ -12,21 +12,21 @@ const EMPTY = [204, 205, 304];
 
 export async function fetchFrom(ca: string | null, url: string | URL, init: RequestInit = {}): Promise<Response> {
   // Encodes the body and derives its headers as the global fetch does.
-  const asked = new Request(String(url), init);
-  const body = asked.body === null ? null : Buffer.from(await asked.arrayBuffer());
-  const open = asked.url.startsWith("https:") ? httpsRequest : httpRequest;
+  const webRequest = new Request(String(url), init);
+  const body = webRequest.body === null ? null : Buffer.from(await webRequest.arrayBuffer());
+  const open = webRequest.url.startsWith("https:") ? httpsRequest : httpRequest;
   return await new Promise((resolve, reject) => {
-    const request = open(asked.url, {
-      method: asked.method,
-      headers: Object.fromEntries(asked.headers),
-      signal: asked.signal,
+    const request = open(webRequest.url, {
+      method: webRequest.method,
+      headers: Object.fromEntries(webRequest.headers),
+      signal: webRequest.signal,
       ...(ca === null ? {} : { ca }),
     });
     request.on("error", reject);
     request.on("response", (answer) => {
       const { statusCode: status = 0, headers } = answer;
       const pairs = Object.entries(headers).map(([name, value]): [string, string] => [name, String(value)]);
-      const isEmpty = EMPTY.includes(status) || asked.method === "HEAD";
+      const isEmpty = EMPTY.includes(status) || webRequest.method === "HEAD";
       if (isEmpty) answer.resume();
       resolve(
         new Response(isEmpty ? null : (Readable.toWeb(answer) as unknown as ReadableStream), {

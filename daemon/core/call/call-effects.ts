@@ -16,9 +16,9 @@ export interface CallEffects {
   /** Effect outside of any transaction: in the answer's `details` if a full disk or drive prevents the rest. */
   effect: Record<string, unknown> | null;
   /** With an Idempotency-Key: notes started work, within the transaction that starts it. */
-  note(begun: StartedWork): void;
+  note(started: StartedWork): void;
   /** The same in a separate commit, durable before work starts that is in no transaction. */
-  noteFirst(begun: StartedWork): Promise<void>;
+  noteFirst(started: StartedWork): Promise<void>;
   /**
    * Within the transaction that does the work: stores the audit record of this call, and with an Idempotency-Key its answer. One commit
    * stores work and record, so that they are atomic. `each` are the facts of one record each, if the call did several things.

@@ -15,11 +15,11 @@ export function cachedByCost<T>(look: () => T): () => T {
   const took: number[] = [];
   let found: { value: T; until: number } | null = null;
   return () => {
-    const begun = monotonicMs();
-    if (found && begun < found.until) return found.value;
+    const startedAt = monotonicMs();
+    if (found && startedAt < found.until) return found.value;
     const value = look();
     const ended = monotonicMs();
-    took.push(ended - begun);
+    took.push(ended - startedAt);
     if (took.length > LONG_IN_A_ROW) took.shift();
     const shortest = Math.min(...took);
     const isLong = took.length === LONG_IN_A_ROW && shortest >= SHORT_MS;

@@ -5,15 +5,15 @@ export const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolv
 
 /** Caches the result of the callback within a turn of the event loop; a later turn calls it again. */
 export function onceATurn<T>(ask: () => T): () => T {
-  let said: { value: T } | null = null;
+  let cached: { value: T } | null = null;
   return () => {
-    if (said === null) {
-      said = { value: ask() };
+    if (cached === null) {
+      cached = { value: ask() };
       setImmediate(() => {
-        said = null;
+        cached = null;
       });
     }
-    return said.value;
+    return cached.value;
   };
 }
 

@@ -104,8 +104,8 @@ export class Notifier {
     try {
       for (;;) {
         const { rings } = bell;
-        const looked = look();
-        const found = looked instanceof Promise ? await looked : looked;
+        const result = look();
+        const found = result instanceof Promise ? await result : result;
         if (found !== null) return found;
         const left = end - monotonicMs();
         if (left <= 0 || signal.aborted) return null;

@@ -65,10 +65,10 @@ export class Published<T> {
 }
 
 /** Settles like `promise`, or rejects with DeadlineError after `deadlineMs`. The work itself continues. */
-export async function within<T>(promise: Promise<T>, deadlineMs: number, what: string): Promise<T> {
+export async function within<T>(promise: Promise<T>, deadlineMs: number, label: string): Promise<T> {
   let timer: Timer | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = startTimer(() => reject(new DeadlineError(`${what} took over ${deadlineMs} ms`)), deadlineMs);
+    timer = startTimer(() => reject(new DeadlineError(`${label} took over ${deadlineMs} ms`)), deadlineMs);
   });
   try {
     return await Promise.race([promise, late]);

@@ -130,7 +130,7 @@ export class WaitGraph {
     const [first = ""] = wait.agents;
     /** Predecessor of each visited agent. */
     const from = new Map<string, string>();
-    const looked = new Set([wait.about()]);
+    const visited = new Set([wait.about()]);
     const open = wait.on().map((next) => ({ by: first, next }));
     const until = monotonicMs() + MAX_LOOK_MS;
     for (let step = open.pop(); step; step = open.pop()) {
@@ -140,9 +140,9 @@ export class WaitGraph {
       from.set(next, by);
       for (const other of room?.get(next) ?? []) {
         const about = other.about();
-        if (about === null || looked.has(about)) continue;
+        if (about === null || visited.has(about)) continue;
         if (monotonicMs() > until) return null;
-        looked.add(about);
+        visited.add(about);
         for (const following of other.on()) if (!from.has(following)) open.push({ by: next, next: following });
       }
     }

@@ -21,9 +21,12 @@ type PlanKey<P extends Plan> = `plans.${P}.${Capped}_${"soft" | "hard"}_cap` | `
 
 /** The keys of a plan: a soft and a hard cap per resource, with their default values, and its credits. */
 function planKeys<const P extends Plan>(plan: P, caps: Record<Capped, readonly [soft: number, hard: number]>) {
-  const keys = CAPPED.flatMap((what) => [
-    [`plans.${plan}.${what}_soft_cap`, integer(caps[what][0], `Plan ${plan}: warn above this many ${WORDS[what]}.`)],
-    [`plans.${plan}.${what}_hard_cap`, integer(caps[what][1], `Plan ${plan}: most ${WORDS[what]}.`)],
+  const keys = CAPPED.flatMap((quantity) => [
+    [
+      `plans.${plan}.${quantity}_soft_cap`,
+      integer(caps[quantity][0], `Plan ${plan}: warn above this many ${WORDS[quantity]}.`),
+    ],
+    [`plans.${plan}.${quantity}_hard_cap`, integer(caps[quantity][1], `Plan ${plan}: most ${WORDS[quantity]}.`)],
   ]);
   keys.push([`plans.${plan}.credits`, integer(0, `Plan ${plan}: credits of an organization; 0: no limit.`)]);
   return Object.fromEntries(keys) as Record<PlanKey<P>, IntegerKey>;

@@ -27,27 +27,27 @@ export async function newPrivateKey(): Promise<string> {
 }
 
 /** Self-signed certificate for a key made by newPrivateKey; both as PEM. */
-export async function selfSigned(key: string, wanted: SelfSigned): Promise<string> {
+export async function selfSigned(key: string, options: SelfSigned): Promise<string> {
   await import("reflect-metadata"); // required by the library when it is loaded
   const x509 = await import("@peculiar/x509");
   const keys = await pairOf(key);
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     // A first digit of 4 keeps the number positive and its DER encoding minimal.
     serialNumber: `4${randomBytes(16).toString("hex").slice(1)}`,
-    name: `CN=${wanted.commonName}`,
-    notBefore: new Date(wanted.now - BACKDATE_MS),
-    notAfter: new Date(wanted.now - BACKDATE_MS + wanted.validDays * DAY_MS),
+    name: `CN=${options.commonName}`,
+    notBefore: new Date(options.now - BACKDATE_MS),
+    notAfter: new Date(options.now - BACKDATE_MS + options.validDays * DAY_MS),
     signingAlgorithm: ALGORITHM,
     keys,
     extensions: [
       new x509.BasicConstraintsExtension(false, undefined, true),
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
-      new x509.ExtendedKeyUsageExtension(wanted.usages.map((each) => x509.ExtendedKeyUsage[each])),
+      new x509.ExtendedKeyUsageExtension(options.usages.map((each) => x509.ExtendedKeyUsage[each])),
       // Strict verifiers (Python 3.13) require both key identifiers.
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
       await x509.AuthorityKeyIdentifierExtension.create(keys.publicKey),
       new x509.SubjectAlternativeNameExtension(
-        wanted.names.map((value) => ({ type: isIP(value) ? ("ip" as const) : ("dns" as const), value })),
+        options.names.map((value) => ({ type: isIP(value) ? ("ip" as const) : ("dns" as const), value })),
       ),
     ],
   });

@@ -53,7 +53,7 @@ self.onmessage = ({ data }: MessageEvent<ToWatch>) => {
 function watch(board: Board, log: ReturnType<typeof makeLog>): void {
   const ageOf = agesOfThread();
   let lookedAt = monotonicMs();
-  let told: { since: number; at: number } | null = null;
+  let lastReport: { since: number; at: number } | null = null;
   startInterval(() => {
     const at = monotonicMs();
     const isLate = at - lookedAt > LOOK_MS + LATE_MS;
@@ -63,8 +63,8 @@ function watch(board: Board, log: ReturnType<typeof makeLog>): void {
     const from = since > 0 ? since : beat;
     const ms = ageOf(from);
     if (isLate || ms < STANDS_MS || beat > from + STANDS_MS) return;
-    if (told?.since === from && at - told.at < AGAIN_MS) return;
-    told = { since: from, at };
+    if (lastReport?.since === from && at - lastReport.at < AGAIN_MS) return;
+    lastReport = { since: from, at };
     const piece =
       since > 0 ? { label: names[label] ?? "unknown", owner: names[owner] ?? "unknown" } : { label: "unnamed" };
     log.warn("the event loop is blocked", { ...piece, ms: Math.round(ms), ...placeOf() });

@@ -33,8 +33,8 @@ export function makeBranch({ database, isGone, changed }: Present): Branch<Agent
     },
     stage: async (state, { rows: key }, { over, isOther }) => {
       const names = valuesIn(state.agents, "agent_id");
-      const gone = new Set(isOther ? state.gone : []);
-      const rows = state.agents.rows.filter((_, at) => !gone.has(String(names[at])));
+      const removedAgents = new Set(isOther ? state.gone : []);
+      const rows = state.agents.rows.filter((_, at) => !removedAgents.has(String(names[at])));
       await stageRows({ database, over }, agents, key, { ...state.agents, rows });
     },
     put: (_, _state, { room_uid }) => changed(room_uid),

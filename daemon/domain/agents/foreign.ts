@@ -38,10 +38,10 @@ const state = Type.Object(
 );
 
 export async function acceptAgents(given: unknown, { takenAtMs }: Pick<Origin, "takenAtMs">): Promise<AgentsState> {
-  const said = accept(state, given, "agents");
+  const accepted = accept(state, given, "agents");
   const once = onlyOnce("agents");
   let subscribed = 0;
-  const rows = await acceptRows(agents, said.agents, {
+  const rows = await acceptRows(agents, accepted.agents, {
     ...{ cells: cellsBy(takenAtMs + CLOCKS_APART_MS), most: MAX_ROOM_AGENTS },
     each: ({ agent_id, topics: own }) => {
       once(agent_id);
@@ -51,5 +51,5 @@ export async function acceptAgents(given: unknown, { takenAtMs }: Pick<Origin, "
   });
   if (subscribed > MAX_ROOM_TOPICS)
     throw new UntrustedRows("its agents have more topics than those of a room may have");
-  return { agents: rows, gone: said.gone };
+  return { agents: rows, gone: accepted.gone };
 }

@@ -9,10 +9,10 @@ export function matchesTopic(pattern: string, topic: string): boolean {
   let from = 0;
   let at = 0;
   for (;;) {
-    const wanted = pattern.charCodeAt(from);
-    if (wanted === REST && from === pattern.length - 1) return true;
+    const expected = pattern.charCodeAt(from);
+    if (expected === REST && from === pattern.length - 1) return true;
     const end = endOfWord(topic, at);
-    if (wanted === ANY && isEnd(pattern, from + 1)) {
+    if (expected === ANY && isEnd(pattern, from + 1)) {
       from++;
       at = end;
     } else {

@@ -102,8 +102,12 @@ export function chainRecords(queries: Queries, orgKey: ChainKey, after: number, 
   for (let from = after; ; ) {
     const part = partOf(queries, orgKey, { order: "asc", from });
     if (!part) return [];
-    const where = and(eq(audit.org_key, orgKey), gt(audit.seq, Math.max(from, part.after)), lte(audit.seq, part.last));
-    const rows = part.queries.select().from(audit).where(where).orderBy(asc(audit.seq)).limit(limit).all();
+    const condition = and(
+      eq(audit.org_key, orgKey),
+      gt(audit.seq, Math.max(from, part.after)),
+      lte(audit.seq, part.last),
+    );
+    const rows = part.queries.select().from(audit).where(condition).orderBy(asc(audit.seq)).limit(limit).all();
     if (rows.length > 0 || part.queries === queries) return rows;
     from = part.last;
   }

@@ -154,12 +154,12 @@ export function* executionRecords(
   execIds: readonly string[],
 ): Steps<(AuditRecord & { exec_id: string })[]> {
   const found: (AuditRecord & { exec_id: string })[] = [];
-  const wanted = new Set(execIds);
+  const pendingIds = new Set(execIds);
   const exec_id = sql<string>`json_extract(${audit.details}, '$.exec_id')`;
-  let [looked, full] = [0, 0];
+  let [inspected, full] = [0, 0];
   try {
     for (const stretch of stretches(queries, { org_id, room_uid, order: "desc" })) {
-      if (wanted.size === 0 || full >= MAX_FULL_STRETCHES || looked++ >= MAX_STRETCHES) break;
+      if (pendingIds.size === 0 || full >= MAX_FULL_STRETCHES || inspected++ >= MAX_STRETCHES) break;
       const rows = stretch.queries
         .select()
         .from(audit)
@@ -178,7 +178,7 @@ export function* executionRecords(
         const record = toRecord(row);
         const name = String(record.details.exec_id);
         found.push({ ...record, exec_id: name });
-        if (row.event === "exec.started" && record.details.existing !== true) wanted.delete(name);
+        if (row.event === "exec.started" && record.details.existing !== true) pendingIds.delete(name);
       }
       if (stretch.isFull) full++;
       yield;

@@ -178,16 +178,16 @@ export class ObjectStore {
     }
   }
 
-  async #text(asked: StoreRequest): Promise<string> {
-    return await textOf(await this.#ask(asked));
+  async #text(request: StoreRequest): Promise<string> {
+    return await textOf(await this.#ask(request));
   }
 
   /** Returns only responses with a 2xx status. Throws StoreError. */
-  async #ask(asked: StoreRequest): Promise<Response> {
+  async #ask(request: StoreRequest): Promise<Response> {
     for (let tried = 1; ; tried++) {
       this.#signal?.throwIfAborted();
       try {
-        const answer = await this.#once(asked);
+        const answer = await this.#once(request);
         if (answer.ok) return answer;
         const error = this.#refused(answer.status, await textOf(answer));
         if (tried >= TRIES || !mayHelp(answer.status)) throw error;

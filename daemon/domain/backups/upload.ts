@@ -90,7 +90,7 @@ export async function send(
 ): Promise<UploadedObject> {
   const digest = createHash("sha256");
   let bytes = 0;
-  const counted = async function* () {
+  const measured = async function* () {
     for await (const chunk of source) {
       bytes += chunk.length;
       digest.update(chunk);
@@ -101,7 +101,7 @@ export async function send(
   try {
     const etags: string[] = [];
     let size_bytes = 0;
-    for await (const part of piecesOf(sealed(counted(), passphrase), partBytes)) {
+    for await (const part of piecesOf(sealed(measured(), passphrase), partBytes)) {
       size_bytes += part.bytes.length;
       etags.push(await store.putPart(key, upload_id, etags.length + 1, part.bytes));
     }

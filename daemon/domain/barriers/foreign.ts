@@ -67,14 +67,14 @@ const state = Type.Object(
 
 /** Breaks the barriers that wait for agents that are gone: the returned `gone` is empty. Throws Foreign. */
 export async function acceptBarriers(given: unknown, { takenAtMs }: Pick<Origin, "takenAtMs">): Promise<BarriersState> {
-  const said = accept(state, given, "barriers");
-  if (!isUnique(said.gone)) throw new UntrustedRows("it lists a gone agent twice");
-  const gone = new Set(said.gone);
-  const notWaitedFor = new Set(said.gone);
+  const accepted = accept(state, given, "barriers");
+  if (!isUnique(accepted.gone)) throw new UntrustedRows("it lists a gone agent twice");
+  const removedAgents = new Set(accepted.gone);
+  const notWaitedFor = new Set(accepted.gone);
   const once = onlyOnce("barriers");
   const generations = new Generations();
   let bytes = 0;
-  const rows = await acceptRows(barriers, said.barriers, {
+  const rows = await acceptRows(barriers, accepted.barriers, {
     ...{ cells: cellsBy(takenAtMs + CLOCKS_APART_MS), most: MAX_ROWS },
     each: (row) => {
       once(`${row.barrier_id} ${row.generation}`);
@@ -84,7 +84,7 @@ export async function acceptBarriers(given: unknown, { takenAtMs }: Pick<Origin,
       if (bytes > MAX_ROOM_BARRIERS_BYTES) throw new UntrustedRows("its barriers exceed a room's limit");
       requireArrivals(row, participants);
       if (row.state !== "waiting") return undefined;
-      const dead = participants?.filter((agentId) => gone.has(agentId)) ?? [];
+      const dead = participants?.filter((agentId) => removedAgents.has(agentId)) ?? [];
       for (const agentId of dead) notWaitedFor.delete(agentId);
       return dead.length > 0 ? { state: "broken", dead: JSON.stringify(dead), ended_at: now() } : undefined;
     },

@@ -69,14 +69,14 @@ export function makeGet(deps: BarrierDeps): Bound[] {
 function rowsOf(queries: Queries, roomUid: RoomUid, after: string | null, limit: number) {
   const rows: BarrierRow[] = [];
   for (let [from, names] = [after, 0]; rows.length <= limit; ) {
-    const asked = Math.min(ROWS_AT_ONCE, limit + 1 - rows.length);
-    const read = listBarriers(queries, roomUid, from, asked);
+    const batchSize = Math.min(ROWS_AT_ONCE, limit + 1 - rows.length);
+    const read = listBarriers(queries, roomUid, from, batchSize);
     for (const row of read) {
       rows.push(row);
       names += row.arrived.length + (row.participants?.length ?? 0);
       if (rows.length > 1 && names > MAX_NAMES) return { rows, most: rows.length - 1 };
     }
-    if (read.length < asked) break;
+    if (read.length < batchSize) break;
     from = rows.at(-1)?.barrier_id ?? null;
   }
   return { rows, most: limit };

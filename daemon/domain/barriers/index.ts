@@ -57,8 +57,10 @@ export function makeBarriers(needs: Omit<BarrierDeps, "meetings" | "missing" | "
     agentGone,
     /** Breaks the barriers that still wait for agents that went while no daemon was running. */
     start: async (): Promise<void> => {
-      const gone = waitedFor(database.queries).filter((each) => deps.agents.isGone(each.room_uid, each.agent_id));
-      for (const { room_uid, agent_id } of gone) await agentGone(room_uid, agent_id);
+      const removedAgents = waitedFor(database.queries).filter((each) =>
+        deps.agents.isGone(each.room_uid, each.agent_id),
+      );
+      for (const { room_uid, agent_id } of removedAgents) await agentGone(room_uid, agent_id);
     },
     /** Removes all barriers of a destroyed room, in batches of one commit each. */
     forget: async (roomUid: RoomUid): Promise<void> => {

@@ -64,8 +64,8 @@ export function requireSameTerms(row: BarrierRow, terms: Terms): void {
   if (terms.parties !== undefined && terms.parties !== parties) {
     throw refuse(`Barrier ${barrier_id} has ${parties} parties, not ${terms.parties}.`);
   }
-  const wanted = terms.participants && [...terms.participants].sort().join();
-  if (wanted !== undefined && wanted !== [...(participants ?? [])].sort().join()) {
+  const expected = terms.participants && [...terms.participants].sort().join();
+  if (expected !== undefined && expected !== [...(participants ?? [])].sort().join()) {
     throw refuse(`Barrier ${barrier_id} has different participants.`);
   }
   const stranger = participants && terms.arrivals.find((agentId) => !participants.includes(agentId));

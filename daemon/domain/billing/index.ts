@@ -55,7 +55,7 @@ export function makeBilling(deps: BillingDeps, plan: BillingPlan | null): Billin
   const { queries } = database;
   const provider = plan && makeStripe(plan);
   const settling = provider && new Settling(deps, provider, plan.monthly_credits);
-  const asked = new CheckoutQuestions();
+  const questions = new CheckoutQuestions();
   const requireProvider = (): Provider => {
     if (!provider) throw new ServiceError("billing_off");
     return provider;
@@ -74,7 +74,7 @@ export function makeBilling(deps: BillingDeps, plan: BillingPlan | null): Billin
   };
   /** Settles a paid checkout. */
   const isPaid = ({ org_id, checkout_id }: CheckoutRow): Promise<boolean> =>
-    asked.once(checkout_id, async () => {
+    questions.once(checkout_id, async () => {
       const checkout = await requireProvider().getCheckout(checkout_id);
       if (!checkout?.is_paid || checkout.org_id !== org_id || checkout.customer_id === null) return false;
       await settling?.settle(org_id, checkout.customer_id);

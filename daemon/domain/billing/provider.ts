@@ -53,7 +53,7 @@ export interface Provider {
   /** Creates the customer that pays for an organization; a repeated request soon after returns the same customer. */
   newCustomer(orgId: string): Promise<string>;
   /** Null if the customer does not exist, for example after a change of the service's account. */
-  checkout(asked: NewCheckout): Promise<Checkout | null>;
+  checkout(request: NewCheckout): Promise<Checkout | null>;
   /** Null if absent. */
   getCheckout(checkoutId: string): Promise<Checkout | null>;
   /** Expires an open checkout, so that it can no longer be paid. A finished one is unchanged. */

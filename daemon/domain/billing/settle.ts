@@ -200,8 +200,8 @@ export class Settling {
 }
 
 function record(queries: Queries, org_id: OrgId, event: string, details: Record<string, unknown>): void {
-  const what = { event, outcome: "success", source: "reconciler", details } as const;
-  appendAudit(queries, { ...what, at: now(), org_id, actor: ACTOR });
+  const entry = { event, outcome: "success", source: "reconciler", details } as const;
+  appendAudit(queries, { ...entry, at: now(), org_id, actor: ACTOR });
 }
 
 /** Whether it ended so long ago that the service has nothing pending for it. */

@@ -49,9 +49,9 @@ export class Denials {
     const isKnown = this.#counts.has(key) || this.#recorded.has(key);
     const isOneMore = !isKnown && new Set([...this.#counts.keys(), ...this.#recorded.keys()]).size >= MAX_KINDS;
     const kind = isOneMore ? "" : key;
-    const counted = this.#counts.get(kind);
-    if (counted) {
-      counted.denial.count++;
+    const entry = this.#counts.get(kind);
+    if (entry) {
+      entry.denial.count++;
       return;
     }
     const before = this.#recorded.get(kind);

@@ -95,9 +95,9 @@ function wholeTexts(strings: readonly string[]): string[][] {
 }
 
 async function addressesOf(resolver: Resolver, name: string): Promise<string[]> {
-  const told = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
-  const found = told.flatMap((each) => (each.status === "fulfilled" ? each.value : []));
-  const failed = told.find((each) => each.status === "rejected" && !NO_SUCH_NAME.has(errnoOf(each.reason) ?? ""));
+  const results = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+  const found = results.flatMap((each) => (each.status === "fulfilled" ? each.value : []));
+  const failed = results.find((each) => each.status === "rejected" && !NO_SUCH_NAME.has(errnoOf(each.reason) ?? ""));
   // One family is enough if the servers fail for the other.
   if (found.length === 0 && failed?.status === "rejected") throw failed.reason;
   return found;

@@ -45,7 +45,7 @@ export interface GuardDeps {
   /** Of each direction. */
   bytesPerSecond: number;
   /** Records an opened connection. Call the returned function with its traffic. */
-  opened(where: Where): (traffic: Traffic) => void;
+  opened(endpoint: Where): (traffic: Traffic) => void;
   /** Called for each refusal. */
   refused(denial: Denial): void;
   /** Refusals that are alike, together. */
@@ -138,15 +138,15 @@ export class Guard {
       return stream.fail(StreamErrorCode.too_many_connections, "The sandbox has too many connections.");
     }
     this.#connecting++;
-    const gone = new AbortController();
-    const abort = () => gone.abort();
+    const cancellation = new AbortController();
+    const abort = () => cancellation.abort();
     stream.finished.then(abort, abort);
     let target: Target | null;
     let dialled: Awaited<ReturnType<typeof dial>>;
     try {
       target = await this.#decide(stream, host, port);
       if (!target) return;
-      dialled = await dial(target.addresses, port, gone.signal);
+      dialled = await dial(target.addresses, port, cancellation.signal);
     } catch {
       return stream.fail(StreamErrorCode.egress_unreachable, `No answer from ${host}:${port}.`);
     } finally {
@@ -209,11 +209,11 @@ export class Guard {
   #refuse(
     stream: Stream,
     verdict: Exclude<Verdict, "allowed">,
-    where: Pick<Denial, "host" | "ip"> & { port: number },
+    endpoint: Pick<Denial, "host" | "ip"> & { port: number },
   ): null {
-    this.#deny({ ...where, reason: verdict });
-    const place = where.host ?? where.ip ?? "";
-    const to = place.includes(":") ? `[${place}]:${where.port}` : `${place}:${where.port}`;
+    this.#deny({ ...endpoint, reason: verdict });
+    const place = endpoint.host ?? endpoint.ip ?? "";
+    const to = place.includes(":") ? `[${place}]:${endpoint.port}` : `${place}:${endpoint.port}`;
     const why =
       verdict === "not_listed" ? "is not on this sandbox's egress allowlist" : "cannot be reached from a sandbox";
     stream.fail(StreamErrorCode.egress_denied, `${to} ${why}.`);

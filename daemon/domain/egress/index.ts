@@ -77,14 +77,14 @@ export function makeEgress(deps: EgressDeps): Egress {
           denied += denial.count;
           deps.onDenied(sandbox, denial);
         },
-        opened: (where) => {
+        opened: (endpoint) => {
           // A connection attempt or a lookup may complete after the guest has gone.
-          const told = guards.get(sandbox_id) === guard ? networks.of(sandbox).opened(where) : () => {};
+          const onTraffic = guards.get(sandbox_id) === guard ? networks.of(sandbox).opened(endpoint) : () => {};
           const count = (traffic: Traffic) => {
             all = sumOf(all, traffic);
             tally.count(sandbox_id, place, traffic);
             if (guards.get(sandbox_id) === guard) lastAt.set(sandbox_id, monotonicMs());
-            told(traffic);
+            onTraffic(traffic);
           };
           count({ ...NO_TRAFFIC, connections: 1 });
           return count;

@@ -51,8 +51,8 @@ export class Network {
   }
 
   /** Records an opened connection. Call the returned function with its traffic. */
-  opened(where: Where): (traffic: Traffic) => void {
-    const destination = this.#meet(where, null);
+  opened(endpoint: Where): (traffic: Traffic) => void {
+    const destination = this.#meet(endpoint, null);
     return ({ sent_bytes, received_bytes }) => {
       // An evicted destination is no longer counted.
       if (this.#allowed.get(destination.key) !== destination) return;
@@ -109,10 +109,10 @@ export class Network {
     return allowed ? this.#allowed : this.#refused;
   }
 
-  #meet(where: Where, reason: Denial["reason"] | null): Destination {
+  #meet(endpoint: Where, reason: Denial["reason"] | null): Destination {
     const allowed = reason === null;
-    const { host, ip, port } = where;
-    const key = keyOf(where, reason);
+    const { host, ip, port } = endpoint;
+    const key = keyOf(endpoint, reason);
     const known = this.#of(allowed).get(key);
     const destination: Destination = known ?? {
       ...{ key, allowed, slot: this.#makePlace(allowed), host, ip, port, reason },

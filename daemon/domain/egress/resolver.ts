@@ -38,8 +38,8 @@ export class HostResolver {
   readonly #kept = new LRUCache<string, CachedAddresses>({ max: MAX_KEPT });
 
   /** `file` has lines of an address and names, like /etc/hosts; "" for none. Guests cannot resolve the host's own names. */
-  constructor(file: string, who: "guest" | "host") {
-    this.#hosts = who === "host" ? new HostsFile("/etc/hosts") : null;
+  constructor(file: string, client: "guest" | "host") {
+    this.#hosts = client === "host" ? new HostsFile("/etc/hosts") : null;
     this.#own = file === "" ? null : { path: file, file: new HostsFile(file) };
   }
 
@@ -51,8 +51,8 @@ export class HostResolver {
     if (known) return await known;
     const leave = await this.#place(asker);
     // Another caller may have started the lookup since. A lookup that waits for a slot is not joined.
-    const asked = this.#known(name) ?? this.#keep(name, this.#lookUp(name));
-    return await asked.finally(leave);
+    const lookup = this.#known(name) ?? this.#keep(name, this.#lookUp(name));
+    return await lookup.finally(leave);
   }
 
   /** Records of a canonical name, from DNS alone; empty if the name does not exist. Throws NotResolved. */

@@ -28,7 +28,7 @@ export interface TunnelsOptions {
   named: readonly string[];
   hostsFile: string;
   /** Called with each HOST:PORT that is neither named nor public, or does not exist. */
-  refused(where: string): void;
+  refused(target: string): void;
 }
 
 export async function openTunnels({ path, named, hostsFile, refused }: TunnelsOptions): Promise<AsyncDisposable> {
@@ -52,9 +52,9 @@ export async function openTunnels({ path, named, hostsFile, refused }: TunnelsOp
     return addresses.filter((address) => policy.ofAddress(address, port) === "allowed");
   };
   const serve = async (client: Socket) => {
-    const asked = await readHead(client);
-    if (asked === null) return client.end("HTTP/1.1 405 Method Not Allowed\r\n\r\n");
-    const { host, port, rest } = asked;
+    const head = await readHead(client);
+    if (head === null) return client.end("HTTP/1.1 405 Method Not Allowed\r\n\r\n");
+    const { host, port, rest } = head;
     const addresses = await decide(host, port);
     if (addresses.length === 0) {
       refused(`${host}:${port}`);

@@ -50,8 +50,8 @@ export function contentRules(content: Content): RuleBreak[] {
   }
   // A trace header that the service may have added does not count against a client that forwards the message.
   const { [TRACEPARENT]: place, ...own } = content.headers ?? {};
-  const counted = readTraceparent(place) ? own : (content.headers ?? {});
-  const headerBytes = Buffer.byteLength(JSON.stringify(counted));
+  const headers = readTraceparent(place) ? own : (content.headers ?? {});
+  const headerBytes = Buffer.byteLength(JSON.stringify(headers));
   if (headerBytes > MAX_HEADER_BYTES) {
     bad.push({ field: "headers", code: "length", message: `headers may have ${MAX_HEADER_BYTES} bytes in all.` });
   }

@@ -28,8 +28,8 @@ export function draftOf(
   call.trace.follow(traceOf(input.headers));
   if (reply_to !== null) {
     // It may reply to a message of the same batch.
-    const asked = before.find(({ message_id }) => message_id === reply_to) ?? requireMessage(deps, room, reply_to);
-    call.trace.answer(traceOf(asked.headers));
+    const request = before.find(({ message_id }) => message_id === reply_to) ?? requireMessage(deps, room, reply_to);
+    call.trace.answer(traceOf(request.headers));
   }
   return draft;
 }

@@ -17,25 +17,25 @@ export function makeReply(deps: FabricDeps): Bound {
   return bind(messageReply, {
     find: (call, params) => findMessageTarget(deps, call, params),
     rules: (input) => contentRules(input),
-    run: async (call, input, { room, row: asked }) => {
+    run: async (call, input, { room, row: request }) => {
       requireActive(room);
       const source = actingAs(call.caller, input.source, "source");
-      requireRecipient(asked, source);
+      requireRecipient(request, source);
       call.trace.follow(traceOf(input.headers));
-      call.trace.answer(traceOf(asked.headers));
-      const address = { destination: asked.source, destinations: null, topic: null };
+      call.trace.answer(traceOf(request.headers));
+      const address = { destination: request.source, destinations: null, topic: null };
       const draft = makeDraft(namedBy(call.work, { ...input, message_id: input.reply_message_id }), {
         source,
         kind: "response",
-        reply_to: asked.message_id,
+        reply_to: request.message_id,
         ...address,
       });
       const { size_bytes, payload_sha256 } = draft;
       call.audit.agent_id = source;
       const note = ({ message_id, seq }: MessageRow) => {
         call.audit.details = {
-          reply_to: asked.message_id,
-          destination: asked.source,
+          reply_to: request.message_id,
+          destination: request.source,
           message_id,
           seq,
           size_bytes,
@@ -46,7 +46,7 @@ export function makeReply(deps: FabricDeps): Bound {
         caller: call.caller,
         signal: () => call.signal,
         trace: call.trace,
-        also: (queries) => ackDelivery(queries, { room_uid: room.room_uid, agent_id: source, seq: asked.seq }),
+        also: (queries) => ackDelivery(queries, { room_uid: room.room_uid, agent_id: source, seq: request.seq }),
         kept: ([{ row, isNew }]) => {
           note(row);
           call.work.keep(isNew ? "accepted" : "known", receiptOf(deps.database.queries, row, isNew));

@@ -191,31 +191,31 @@ export function removeDeliveries(
  * reply from an agent that is not a recipient changes nothing.
  */
 export function noteReply(queries: Queries, { room_uid, source }: MessageRow, requestId: string): void {
-  const asked = findMessage(queries, room_uid, requestId);
-  if (asked?.kind !== "request" || !asked.recipients.includes(source)) return;
+  const request = findMessage(queries, room_uid, requestId);
+  if (request?.kind !== "request" || !request.recipients.includes(source)) return;
   queries
     .update(deliveries)
     .set({ awaited: false })
     .where(
       and(
         eq(deliveries.room_uid, rowsOf(queries, room_uid)),
-        eq(deliveries.seq, asked.seq),
+        eq(deliveries.seq, request.seq),
         AWAITED,
-        asked.topic === null ? eq(deliveries.agent_id, source) : undefined,
+        request.topic === null ? eq(deliveries.agent_id, source) : undefined,
       ),
     )
     .run();
 }
 
 /** Condition for queries about agents: whether the inbox has a message, an undelivered message, or a message of this time or later. */
-export function hasOpen(roomUid: SQLWrapper, agentId: SQLWrapper, which: "any" | "queued" | { since: string }): SQL {
+export function hasOpen(roomUid: SQLWrapper, agentId: SQLWrapper, kind: "any" | "queued" | { since: string }): SQL {
   const { state, expires_at_ms } = deliveries;
   const its = sql`${deliveries.room_uid} = ${rowsIn(roomUid)} AND ${deliveries.agent_id} = ${agentId} AND ${OPEN}`;
   const isLive = sql`(${expires_at_ms} IS NULL OR ${expires_at_ms} > ${wallMs()})`;
-  const isOne = which === "queued" ? and(isLive, eq(state, "queued")) : isLive;
-  if (typeof which === "object") {
+  const isOne = kind === "queued" ? and(isLive, eq(state, "queued")) : isLive;
+  if (typeof kind === "object") {
     const isIts = and(eq(messages.room_uid, deliveries.room_uid), eq(messages.seq, deliveries.seq));
-    const isLater = sql`${messages.created_at} >= ${which.since}`;
+    const isLater = sql`${messages.created_at} >= ${kind.since}`;
     return sql`EXISTS (SELECT 1 FROM ${deliveries} JOIN ${messages} ON ${isIts} WHERE ${its} AND ${isOne} AND ${isLater})`;
   }
   return sql`EXISTS (SELECT 1 FROM ${deliveries} WHERE ${its} AND ${isOne})`;
@@ -252,10 +252,10 @@ const deliveriesBy = preparedBy((queries) =>
 /** The first response of an agent (`source`) to a message for this agent (`agent_id`). */
 export function findReply(
   queries: Queries,
-  asked: { room_uid: RoomUid; reply_to: string; source: string; agent_id: string },
+  key: { room_uid: RoomUid; reply_to: string; source: string; agent_id: string },
 ): MessageRow | undefined {
-  const row = statementsOf(queries).reply.get(stored(queries, asked));
-  return row && { ...row, room_uid: asked.room_uid };
+  const row = statementsOf(queries).reply.get(stored(queries, key));
+  return row && { ...row, room_uid: key.room_uid };
 }
 
 /** Marks it as handed out; if it needs an ack, it is redelivered at `dueAtMs`. */

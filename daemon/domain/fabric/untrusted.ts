@@ -103,13 +103,13 @@ export async function acceptFabric(
   { takenAtMs }: Pick<Origin, "takenAtMs">,
 ): Promise<{ state: FabricState; bytes: number }> {
   const latestMs = takenAtMs + CLOCKS_APART_MS;
-  const { last_seq, gone_seq, ...said } = accept(state, given, "messages");
+  const { last_seq, gone_seq, ...tables } = accept(state, given, "messages");
   if (gone_seq > last_seq) throw new UntrustedRows("it lists removed messages that were never sent");
   const [onceBySeq, onceById] = [onlyOnce("messages"), onlyOnce("messages")];
   /** Per message: recipients that had no delivery row so far. */
   const recipients = new Map<unknown, Set<unknown>>();
   let [bytes, left] = [0, MAX_RECIPIENTS];
-  const kept = await acceptRows(messages, said.messages, {
+  const kept = await acceptRows(messages, tables.messages, {
     cells: messageBy(latestMs),
     each: (message) => {
       onceBySeq(message.seq);
@@ -128,7 +128,7 @@ export async function acceptFabric(
     },
   });
   const open = new Map<unknown, number>();
-  const told = await acceptRows(deliveries, said.deliveries, {
+  const acceptedDeliveries = await acceptRows(deliveries, tables.deliveries, {
     cells: deliveryBy(latestMs),
     each: (delivery) => {
       const { agent_id, seq } = delivery;
@@ -142,7 +142,7 @@ export async function acceptFabric(
       return undefined;
     },
   });
-  return { state: { last_seq, gone_seq, messages: kept, deliveries: told }, bytes };
+  return { state: { last_seq, gone_seq, messages: kept, deliveries: acceptedDeliveries }, bytes };
 }
 
 const listIn = (cell: NamedCells[string] | undefined) => (jsonOf(cell ?? null) as string[] | undefined) ?? null;

@@ -73,10 +73,10 @@ function postHere(queries: Queries, { kind, to, user_id, link_id }: NewMail): bo
 /** Whether the address may receive one more e-mail of this kind today. */
 export function hasRoomFor(queries: Queries, to: string, kind: EmailKind): boolean {
   const group = OF_STRANGERS.includes(kind) ? OF_STRANGERS : [kind];
-  const which = and(eq(mails.to_address, to), inArray(mails.kind, group), ne(mails.mail_id, NOBODY));
-  const ofDay = countSince(queries, which);
+  const condition = and(eq(mails.to_address, to), inArray(mails.kind, group), ne(mails.mail_id, NOBODY));
+  const ofDay = countSince(queries, condition);
   if (kind !== "recover") return ofDay < MAX_TO_ADDRESS;
-  const ofHour = countSince(queries, which, RECOVER_AGAIN_SECONDS);
+  const ofHour = countSince(queries, condition, RECOVER_AGAIN_SECONDS);
   return ofDay < MAX_TO_ADDRESS || ofHour === 0;
 }
 
@@ -104,8 +104,8 @@ export function countPosted(queries: Queries, kinds: readonly EmailKind[]): numb
   );
 }
 
-function countSince(queries: Queries, which: Parameters<typeof and>[0], seconds = DAY_SECONDS): number {
-  const recent = and(which, gt(mails.created_at, after(now(), -seconds)));
+function countSince(queries: Queries, condition: Parameters<typeof and>[0], seconds = DAY_SECONDS): number {
+  const recent = and(condition, gt(mails.created_at, after(now(), -seconds)));
   return queries.select({ posted: count() }).from(mails).where(recent).get()?.posted ?? 0;
 }
 
@@ -170,10 +170,10 @@ export class Outbox {
       const next_at = after(now(), wait);
       const isOver = next_at > after(created_at, DAY_SECONDS);
       const isRefused = error instanceof MailError && error.isFinal;
-      const told = { mail_id, kind, attempts: attempts + 1, error: describeError(error) };
+      const fields = { mail_id, kind, attempts: attempts + 1, error: describeError(error) };
       log.warn(
         isRefused || isOver ? "failed to send an e-mail; giving up" : "failed to send an e-mail; will retry",
-        told,
+        fields,
       );
       const set = isRefused ? end("refused") : isOver ? end("expired") : { next_at };
       await change({ ...set, attempts: attempts + 1 }).catch((failed: unknown) =>

@@ -102,8 +102,8 @@ export function backTo(
 /** Scopes that applications may be granted: all if `scope` is absent; unknown ones are left out. Throws invalid_scope. */
 export function readScopes(scope: string | undefined): readonly Scope[] {
   if (scope === undefined) return GRANT_SCOPES;
-  const asked = scope.split(" ");
-  const known = GRANT_SCOPES.filter((each) => asked.includes(each));
+  const requested = scope.split(" ");
+  const known = GRANT_SCOPES.filter((each) => requested.includes(each));
   if (known.length === 0) throw new Refusal("invalid_scope", "None of the scopes is known to this service.");
   return known;
 }

@@ -106,7 +106,7 @@ export class ClientMetadata {
 
 const tooMany = () =>
   new ServiceError("rate_limited", { detail: "Too many applications are being looked up.", retryAfterSeconds: 5 });
-const refused = (what: string) => new Refusal("invalid_client", what);
+const refused = (detail: string) => new Refusal("invalid_client", detail);
 
 function requireUrl(clientId: string): URL {
   const url = clientId.length > MAX_URL_CHARACTERS ? null : URL.parse(clientId);
@@ -159,7 +159,7 @@ async function fetchDocument(url: URL, mayBePrivate: boolean): Promise<{ body: s
     throw refused("The application's address is not public.");
   const { promise, resolve, reject } = Promise.withResolvers<{ body: string; freshMs: number }>();
   const headers = { accept: "application/json" };
-  const asked = request(url, { headers, lookup: guarded(mayBePrivate), agent: false }, (response) => {
+  const clientRequest = request(url, { headers, lookup: guarded(mayBePrivate), agent: false }, (response) => {
     const { statusCode = 0, headers: answered } = response;
     const type = String(answered["content-type"] ?? "")
       .split(";")[0]
@@ -179,13 +179,13 @@ async function fetchDocument(url: URL, mayBePrivate: boolean): Promise<{ body: s
     response.on("end", () => resolve({ body, freshMs: freshMsOf(String(answered["cache-control"] ?? "")) }));
   });
   const late = startTimer(() => reject(refused("Fetching the application's document took too long.")), FETCH_MS);
-  asked.on("error", reject);
-  asked.end();
+  clientRequest.on("error", reject);
+  clientRequest.end();
   try {
     return await promise;
   } finally {
     stopTimer(late);
-    asked.destroy();
+    clientRequest.destroy();
   }
 }
 

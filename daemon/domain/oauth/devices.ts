@@ -59,16 +59,16 @@ export class Devices {
   }
 
   /** Throws invalid_client, invalid_scope, invalid_target, invalid_request. */
-  async begin(asked: {
+  async begin(request: {
     client_id: string;
     scope: string | undefined;
     resource: string | undefined;
     ip: string | null;
     asker: Asker;
   }) {
-    const { client_id } = await this.#clients.find(asked.client_id, asked.asker);
-    const scopes = [...readScopes(asked.scope)];
-    const audience = readAudience(asked.resource, this.#url());
+    const { client_id } = await this.#clients.find(request.client_id, request.asker);
+    const scopes = [...readScopes(request.scope)];
+    const audience = readAudience(request.resource, this.#url());
     const device_code = makeSecret("odc-");
     const user_code = makeUserCode();
     const created_at = now();
@@ -81,7 +81,7 @@ export class Devices {
         client_id,
         audience,
         scopes,
-        ip: asked.ip,
+        ip: request.ip,
         created_at,
         expires_at: after(created_at, DEVICE_SECONDS),
         allowed: null,

@@ -170,13 +170,17 @@ function told(error: unknown): never {
 const askerOf = ({ caller }: KeyCall): Asker => ({ name: userOf(caller), requireFetch: () => {} });
 
 /** Granted subset of the requested scopes: within the person's role and the person's selection. Throws scope_escalation. */
-function narrowed(caller: Caller, asked: readonly Scope[], { scopes, room_ids, expires_in_seconds }: Narrowing) {
+function narrowed(
+  caller: Caller,
+  requestedScopes: readonly Scope[],
+  { scopes, room_ids, expires_in_seconds }: Narrowing,
+) {
   const gives = caller.session?.gives ?? [];
-  const given = asked.filter((scope) => gives.includes(scope) && (scopes?.includes(scope) ?? true));
+  const given = requestedScopes.filter((scope) => gives.includes(scope) && (scopes?.includes(scope) ?? true));
   if (given.length === 0) {
     throw new ServiceError("scope_escalation", {
       detail: "None of the requested scopes can be granted with your role and selection.",
-      details: { scopes: asked },
+      details: { scopes: requestedScopes },
     });
   }
   const expires_at = expires_in_seconds === undefined ? undefined : after(now(), expires_in_seconds);

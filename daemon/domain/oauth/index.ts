@@ -61,9 +61,9 @@ export interface OAuth {
   devices: Pick<Devices, "begin" | "look">;
   /** Each throws Refusal. */
   tokens: {
-    byCode(asked: Parameters<typeof tokensForCode>[1], from: From): Promise<Issued>;
-    byRefresh(asked: Parameters<typeof tokensForRefresh>[1], from: From): Promise<Issued>;
-    byDevice(asked: { client_id: string; device_code: string }, from: From): Promise<Issued>;
+    byCode(request: Parameters<typeof tokensForCode>[1], from: From): Promise<Issued>;
+    byRefresh(request: Parameters<typeof tokensForRefresh>[1], from: From): Promise<Issued>;
+    byDevice(request: { client_id: string; device_code: string }, from: From): Promise<Issued>;
   };
   /** Ends the grant of a token at its application's request; ignores an invalid token. */
   revoke(token: string, from: From): Promise<void>;
@@ -161,9 +161,9 @@ export function makeOAuth({ database, changes, orgs, log, url, documents }: OAut
     devices,
 
     tokens: {
-      byCode: (asked, from) => take("oauth.signed_in", from, (within) => tokensForCode(within, asked)),
-      byRefresh: (asked, from) => take(null, from, (within) => tokensForRefresh(within, asked)),
-      byDevice: (asked, from) => take("oauth.signed_in", from, (within) => devices.tokens(within, asked)),
+      byCode: (request, from) => take("oauth.signed_in", from, (within) => tokensForCode(within, request)),
+      byRefresh: (request, from) => take(null, from, (within) => tokensForRefresh(within, request)),
+      byDevice: (request, from) => take("oauth.signed_in", from, (within) => devices.tokens(within, request)),
     },
 
     revoke: async (token, from) => {

@@ -23,8 +23,8 @@ export const applicationsMade = madeKind({
     const isOpen = and(isGrant, isNull(revoked_at)) as SQL;
     const makers = sql`SELECT DISTINCT ${id} AS id FROM ${apiKeys} WHERE ${isOpen}`;
     const over = (person: SQL) => isOver({ org_id: orgId, type: sql`'user'`, id: person }, RULE);
-    const where = and(isOpen, isGood, isAmongOver(id, makers, over));
-    return queries.select({ key_id, org_id, name }).from(apiKeys).where(where).all();
+    const condition = and(isOpen, isGood, isAmongOver(id, makers, over));
+    return queries.select({ key_id, org_id, name }).from(apiKeys).where(condition).all();
   },
   idOf: ({ key_id }) => key_id,
   end: (queries, rows, at) => {

@@ -45,7 +45,7 @@ export function isLoopback(redirectUri: string): boolean {
 
 /** Throws invalid_redirect_uri. */
 export function requireRedirectUri(uri: unknown): string {
-  const refuse = (what: string) => new Refusal("invalid_redirect_uri", what);
+  const refuse = (detail: string) => new Refusal("invalid_redirect_uri", detail);
   if (typeof uri !== "string" || uri.length > MAX_CHARACTERS) {
     throw refuse(`A redirect URI must be a string of ${MAX_CHARACTERS} characters at most.`);
   }
@@ -64,9 +64,10 @@ export function requireRedirectUri(uri: unknown): string {
 const isWeb = ({ protocol }: URL) => protocol === "http:" || protocol === "https:";
 
 /** Whether the requested URI is one of the registered ones. */
-export function isNamed(named: readonly string[], asked: string): boolean {
+export function isNamed(named: readonly string[], requested: string): boolean {
   return named.some(
-    (each) => each === asked || (isLoopback(each) && isLoopback(asked) && portless(each) === portless(asked)),
+    (each) =>
+      each === requested || (isLoopback(each) && isLoopback(requested) && portless(each) === portless(requested)),
   );
 }
 

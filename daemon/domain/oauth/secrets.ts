@@ -28,8 +28,8 @@ export const makeSalt = (): string => randomBytes(32).toString("base64url");
 export function answersChallenge(verifier: string, challenge: string): boolean {
   if (!/^[\w.~-]{43,128}$/.test(verifier)) return false;
   const made = Buffer.from(hash("sha256", verifier, "buffer").toString("base64url"));
-  const asked = Buffer.from(challenge);
-  return made.length === asked.length && timingSafeEqual(made, asked);
+  const expected = Buffer.from(challenge);
+  return made.length === expected.length && timingSafeEqual(made, expected);
 }
 
 /** No vowels, no similar-looking letters: people type it from another screen. */

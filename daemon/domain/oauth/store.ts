@@ -71,8 +71,8 @@ export function grantsOf(queries: Queries, userId: UserId): GrantRow[] {
 
 /** Whether the user has authorized an application, by its id or a grant's. */
 export function hasGrant(queries: Queries, userId: UserId, id: string): boolean {
-  const where = and(eq(grants.user_id, userId), or(eq(grants.key_id, id as KeyId), eq(grants.client_id, id)));
-  return queries.select({ key_id: grants.key_id }).from(grants).where(where).limit(1).get() !== undefined;
+  const condition = and(eq(grants.user_id, userId), or(eq(grants.key_id, id as KeyId), eq(grants.client_id, id)));
+  return queries.select({ key_id: grants.key_id }).from(grants).where(condition).limit(1).get() !== undefined;
 }
 
 /** A grant with its key, and the name of the member that authorized it. */
@@ -90,7 +90,7 @@ function selectApplications(queries: Queries, orgId: OrgId) {
     .from(apiKeys)
     .innerJoin(grants, eq(grants.key_id, apiKeys.key_id))
     .innerJoin(users, eq(users.user_id, grants.user_id));
-  return (where: SQL | undefined) => select.where(and(eq(org_id, orgId), eq(kind, "oauth"), isGood, where));
+  return (condition: SQL | undefined) => select.where(and(eq(org_id, orgId), eq(kind, "oauth"), isGood, condition));
 }
 
 /** Newest first, older than `before`. */
@@ -105,9 +105,10 @@ export function getApplication(queries: Queries, orgId: OrgId, keyId: string): A
 
 /** Whether this is the first use of the code. */
 export function useCode(queries: Queries, keyId: KeyId, at: string): boolean {
-  const where = and(eq(grants.key_id, keyId), isNull(grants.code_used_at));
+  const condition = and(eq(grants.key_id, keyId), isNull(grants.code_used_at));
   return (
-    queries.update(grants).set({ code_used_at: at }).where(where).returning({ id: grants.key_id }).all().length === 1
+    queries.update(grants).set({ code_used_at: at }).where(condition).returning({ id: grants.key_id }).all().length ===
+    1
   );
 }
 
@@ -144,8 +145,8 @@ export function markRotated(queries: Queries, token_sha256: string, rotated_at: 
 
 /** Number of a grant's refresh tokens that were used since a moment. */
 export function countRotated(queries: Queries, keyId: KeyId, since: string): number {
-  const where = and(eq(tokens.key_id, keyId), eq(tokens.kind, "refresh"), gt(tokens.rotated_at, since));
-  return queries.select({ rotated: count() }).from(tokens).where(where).get()?.rotated ?? 0;
+  const condition = and(eq(tokens.key_id, keyId), eq(tokens.kind, "refresh"), gt(tokens.rotated_at, since));
+  return queries.select({ rotated: count() }).from(tokens).where(condition).get()?.rotated ?? 0;
 }
 
 /** Deletes all but the newest `keep` of a kind. */
@@ -168,8 +169,8 @@ export function dropExpiredTokens(queries: Queries, at: string): void {
 /** Whether the grant has a valid refresh token. */
 export function canRefresh(queries: Queries, keyId: KeyId, at: string): boolean {
   const good = and(isNull(tokens.rotated_at), gt(tokens.expires_at, at));
-  const where = and(eq(tokens.key_id, keyId), eq(tokens.kind, "refresh"), good);
-  return queries.select().from(tokens).where(where).limit(1).get() !== undefined;
+  const condition = and(eq(tokens.key_id, keyId), eq(tokens.kind, "refresh"), good);
+  return queries.select().from(tokens).where(condition).limit(1).get() !== undefined;
 }
 
 export function insertDevice(queries: Queries, row: DeviceRow): void {
@@ -201,8 +202,8 @@ export function undecidedDevices(queries: Queries): DeviceRow[] {
 
 /** Whether this is the first decision. */
 export function decideDevice(queries: Queries, user_code: string, allowed: boolean, key_id: KeyId | null): boolean {
-  const where = and(eq(devices.user_code, user_code), isNull(devices.allowed));
-  const decided = queries.update(devices).set({ allowed, key_id }).where(where);
+  const condition = and(eq(devices.user_code, user_code), isNull(devices.allowed));
+  const decided = queries.update(devices).set({ allowed, key_id }).where(condition);
   return decided.returning({ code: devices.user_code }).all().length === 1;
 }
 
@@ -216,6 +217,6 @@ export function dropExpiredDevices(queries: Queries, at: string): void {
 
 /** Whether a device is still waiting for the grant. */
 export function isAwaited(queries: Queries, keyId: KeyId, at: string): boolean {
-  const where = and(eq(devices.key_id, keyId), or(isNull(devices.allowed), gt(devices.expires_at, at)));
-  return queries.select().from(devices).where(where).limit(1).get() !== undefined;
+  const condition = and(eq(devices.key_id, keyId), or(isNull(devices.allowed), gt(devices.expires_at, at)));
+  return queries.select().from(devices).where(condition).limit(1).get() !== undefined;
 }

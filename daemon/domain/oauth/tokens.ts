@@ -42,13 +42,13 @@ export interface Issued {
 export class Reused extends Refusal {
   readonly key_id: KeyId;
 
-  constructor(key_id: KeyId, what: string) {
-    super("invalid_grant", `The ${what} was used before. The application has to be signed in again.`);
+  constructor(key_id: KeyId, kind: string) {
+    super("invalid_grant", `The ${kind} was used before. The application has to be signed in again.`);
     this.key_id = key_id;
   }
 }
 
-const bad = (what: string) => new Refusal("invalid_grant", what);
+const bad = (detail: string) => new Refusal("invalid_grant", detail);
 
 interface AskedByCode {
   client_id: string;

@@ -20,12 +20,12 @@ export interface Grant {
 type Bound = Pick<Grant, "room_ids" | "agent_id">;
 
 /** Throws scope_escalation. */
-export function grantBy(giver: Caller, asked: { [K in keyof Grant]?: Grant[K] | undefined }): Grant {
+export function grantBy(giver: Caller, requested: { [K in keyof Grant]?: Grant[K] | undefined }): Grant {
   const grant: Grant = {
-    scopes: asked.scopes ?? givableBy(giver),
-    room_ids: asked.room_ids ?? giver.room_ids,
-    agent_id: asked.agent_id ?? giver.agent_id,
-    expires_at: asked.expires_at ?? giver.expires_at,
+    scopes: requested.scopes ?? givableBy(giver),
+    room_ids: requested.room_ids ?? giver.room_ids,
+    agent_id: requested.agent_id ?? giver.agent_id,
+    expires_at: requested.expires_at ?? giver.expires_at,
   };
   requireGivable(giver, grant);
   return grant;
@@ -49,10 +49,10 @@ export function termBy(maker: Caller): Term {
 }
 
 /** Expiry of a thing requested until `asked`; null for as long as possible. Throws scope_escalation. */
-export function endBy(giver: Pick<Caller, "expires_at">, asked: string | null): string | null {
+export function endBy(giver: Pick<Caller, "expires_at">, requested: string | null): string | null {
   const { expires_at } = giver;
-  if (expires_at !== null && asked !== null && asked > expires_at) throw expiresSooner(expires_at);
-  return asked ?? expires_at;
+  if (expires_at !== null && requested !== null && requested > expires_at) throw expiresSooner(expires_at);
+  return requested ?? expires_at;
 }
 
 const expiresSooner = (expires_at: string) =>

@@ -55,10 +55,10 @@ export function makeKeyVerbs({ database, changes, withUse, onEnded }: KeyVerbDep
   return [
     bind(keyCreate, {
       find,
-      run: async (call, { name, expires_in_seconds, ...asked }, org_id) => {
+      run: async (call, { name, expires_in_seconds, ...requested }, org_id) => {
         const { caller } = call;
         const expires_at = expires_in_seconds === undefined ? undefined : after(now(), expires_in_seconds);
-        const grant = grantBy(caller, { ...asked, expires_at });
+        const grant = grantBy(caller, { ...requested, expires_at });
         const { key, row } = newKey({ ...grant, org_id, name, kind: "api", maker: makerOf(caller) });
         const body = await changes.addKey(row, () => {
           const made = { ...toRecord(row), key };

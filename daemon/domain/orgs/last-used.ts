@@ -46,11 +46,11 @@ export class LastUsed {
   async settle(): Promise<void> {
     stopTimer(this.#timer);
     this.#timer = null;
-    const noted = this.#noted;
-    if (noted.size === 0) return;
+    const pending = this.#noted;
+    if (pending.size === 0) return;
     this.#noted = new Map();
-    this.#writing = noted;
-    const uses = [...noted].map(([key_id, usedAt]) => ({
+    this.#writing = pending;
+    const uses = [...pending].map(([key_id, usedAt]) => ({
       ...{ key_id, last_used_at: at(usedAt) },
       unless_after: at(usedAt - this.#apartMs),
     }));

@@ -94,9 +94,9 @@ export function makeOperator(
     record: (event: string, details: Record<string, unknown>) =>
       database.commit((queries) => record(queries, event, null, details)),
 
-    createKey: ({ org_id, ...asked }: NewKeyOnHost) => {
-      requireBody(keyCreate, asked);
-      const { expires_in_seconds: seconds, ...request } = asked;
+    createKey: ({ org_id, ...body }: NewKeyOnHost) => {
+      requireBody(keyCreate, body);
+      const { expires_in_seconds: seconds, ...request } = body;
       const expires_at = seconds === undefined ? null : after(now(), seconds);
       const { key, row } = newKey({ ...request, org_id, expires_at, kind: "api", maker: MAKER });
       return changes.addKey(row, (queries, { key_id, name, kind }) => {

@@ -27,13 +27,18 @@ export function plansOf(config: Config): Plans {
 }
 
 function planOf(config: Config, plan: Plan): PlanCaps {
-  const capsOf = (what: Capped): Caps => {
-    const soft_cap = config[`plans.${plan}.${what}_soft_cap`];
-    const hard_cap = config[`plans.${plan}.${what}_hard_cap`];
+  const capsOf = (quantity: Capped): Caps => {
+    const soft_cap = config[`plans.${plan}.${quantity}_soft_cap`];
+    const hard_cap = config[`plans.${plan}.${quantity}_hard_cap`];
     if (soft_cap <= hard_cap) return { soft_cap, hard_cap };
-    throw new ConfigError(`plans.${plan}.${what}_soft_cap = ${soft_cap}: must be at most the hard cap, ${hard_cap}`);
+    throw new ConfigError(
+      `plans.${plan}.${quantity}_soft_cap = ${soft_cap}: must be at most the hard cap, ${hard_cap}`,
+    );
   };
-  const { drive_gib, ...caps } = Object.fromEntries(CAPPED.map((what) => [what, capsOf(what)])) as Record<Capped, Caps>;
+  const { drive_gib, ...caps } = Object.fromEntries(CAPPED.map((quantity) => [quantity, capsOf(quantity)])) as Record<
+    Capped,
+    Caps
+  >;
   const drive = { soft_cap_bytes: drive_gib.soft_cap * 1024 ** 3, hard_cap_bytes: drive_gib.hard_cap * 1024 ** 3 };
   const credits = config[`plans.${plan}.credits`] || null;
   return { ...caps, drive, credits };

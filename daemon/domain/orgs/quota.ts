@@ -80,8 +80,9 @@ export function makeQuota({ queries, plans, held, driveUsed, templateMib }: Quot
     const caps = capsIn(plans, org);
     const has = held(within, orgId);
     const counts = (Object.entries(added) as [CountedQuantity, number][]).filter(([, count]) => count > 0);
-    for (const [what, count] of counts) {
-      if (has[what] > caps[what].hard_cap) throw exceeded(what, has[what] - count, caps[what].hard_cap);
+    for (const [quantity, count] of counts) {
+      if (has[quantity] > caps[quantity].hard_cap)
+        throw exceeded(quantity, has[quantity] - count, caps[quantity].hard_cap);
     }
     return { caps, has, counts };
   };
@@ -91,12 +92,13 @@ export function makeQuota({ queries, plans, held, driveUsed, templateMib }: Quot
 
     admit: (within, call, added) => {
       const { caps, has, counts } = required(within, call.caller.org_id, added);
-      const over = counts.filter(([what]) => has[what] > caps[what].soft_cap);
-      for (const [what, count] of over) {
-        const { soft_cap } = caps[what];
-        if (has[what] - count <= soft_cap) recordSoft(within, call, { limit: what, used: has[what], cap: soft_cap });
+      const over = counts.filter(([quantity]) => has[quantity] > caps[quantity].soft_cap);
+      for (const [quantity, count] of over) {
+        const { soft_cap } = caps[quantity];
+        if (has[quantity] - count <= soft_cap)
+          recordSoft(within, call, { limit: quantity, used: has[quantity], cap: soft_cap });
       }
-      return over.map(([what]) => softWarning(what, has[what], caps[what]));
+      return over.map(([quantity]) => softWarning(quantity, has[quantity], caps[quantity]));
     },
 
     requireBuild: (within, orgId, memoryMib) => {
@@ -115,7 +117,7 @@ export function makeQuota({ queries, plans, held, driveUsed, templateMib }: Quot
       const { rooms, sandboxes, memory_mib, disk_gib, template_mib, drive } = caps;
       const [used_bytes, used] = await Promise.all([driveUsed(orgId), templateMib(orgId)]);
       const has = { ...held(queries, orgId), template_mib: used };
-      const over = (Object.keys(NOUNS) as HeldQuantity[]).filter((what) => has[what] > caps[what].soft_cap);
+      const over = (Object.keys(NOUNS) as HeldQuantity[]).filter((quantity) => has[quantity] > caps[quantity].soft_cap);
       return {
         entitled: rooms.hard_cap > 0 && sandboxes.hard_cap > 0,
         rooms: { active: has.rooms, ...rooms },
@@ -132,7 +134,7 @@ export function makeQuota({ queries, plans, held, driveUsed, templateMib }: Quot
             has.disk_gib < disk_gib.hard_cap,
         },
         warnings: [
-          ...over.map((what) => softWarning(what, has[what], caps[what])),
+          ...over.map((quantity) => softWarning(quantity, has[quantity], caps[quantity])),
           ...(used_bytes > drive.soft_cap_bytes ? [driveWarning(used_bytes, drive)] : []),
         ],
       };
@@ -165,8 +167,8 @@ const NOUNS: Record<HeldQuantity, string> = {
   template_mib: "MiB of custom templates",
 };
 
-function softWarning(what: HeldQuantity, used: number, { soft_cap, hard_cap }: Caps): string {
-  return `The organization has ${used} ${NOUNS[what]}: over its plan's soft cap of ${soft_cap}; the hard cap is ${hard_cap}.`;
+function softWarning(quantity: HeldQuantity, used: number, { soft_cap, hard_cap }: Caps): string {
+  return `The organization has ${used} ${NOUNS[quantity]}: over its plan's soft cap of ${soft_cap}; the hard cap is ${hard_cap}.`;
 }
 
 export function driveWarning(used: number, { soft_cap_bytes, hard_cap_bytes }: PlanCaps["drive"]): string {

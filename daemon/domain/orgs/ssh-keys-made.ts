@@ -14,8 +14,8 @@ export const sshKeysMade = madeKind({
   takeOver: null,
   find: (queries, isOver, orgId) => {
     const { org_id, created_by_type: type, created_by_id: id, ssh_key_id } = sshKeys;
-    const where = and(eq(org_id, orgId), isOver({ org_id, type, id }, SSH_KEY_RULE));
-    return queries.select().from(sshKeys).where(where).orderBy(asc(ssh_key_id)).all();
+    const condition = and(eq(org_id, orgId), isOver({ org_id, type, id }, SSH_KEY_RULE));
+    return queries.select().from(sshKeys).where(condition).orderBy(asc(ssh_key_id)).all();
   },
   idOf: ({ ssh_key_id }) => ssh_key_id,
   end: (queries, rows, at) => {

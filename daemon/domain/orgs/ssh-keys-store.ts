@@ -49,11 +49,11 @@ export function findSshKeys(queries: Queries, fingerprint: string) {
 }
 
 export function isSshKeyOf(queries: Queries, orgId: SshKeyRow["org_id"], id: string): boolean {
-  const where = and(eq(sshKeys.org_id, orgId), eq(sshKeys.ssh_key_id, id as SshKeyRow["ssh_key_id"]));
-  return queries.select({ id: sshKeys.ssh_key_id }).from(sshKeys).where(where).get() !== undefined;
+  const condition = and(eq(sshKeys.org_id, orgId), eq(sshKeys.ssh_key_id, id as SshKeyRow["ssh_key_id"]));
+  return queries.select({ id: sshKeys.ssh_key_id }).from(sshKeys).where(condition).get() !== undefined;
 }
 
 export function isSshKey(queries: Queries, id: string): boolean {
-  const where = and(eq(sshKeys.ssh_key_id, id as SshKeyRow["ssh_key_id"]), isCurrent());
-  return queries.select({ id: sshKeys.ssh_key_id }).from(sshKeys).where(where).get() !== undefined;
+  const condition = and(eq(sshKeys.ssh_key_id, id as SshKeyRow["ssh_key_id"]), isCurrent());
+  return queries.select({ id: sshKeys.ssh_key_id }).from(sshKeys).where(condition).get() !== undefined;
 }

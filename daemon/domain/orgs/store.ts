@@ -60,8 +60,8 @@ export function listKeys(queries: Queries, orgId: OrgRow["org_id"]): KeyRow[] {
 /** The newest first, before `before`; without grants of applications. */
 export function listKeysBefore(queries: Queries, orgId: OrgRow["org_id"], before: string | null, limit: number) {
   const older = before === null ? undefined : lt(apiKeys.key_id, before as KeyRow["key_id"]);
-  const where = and(eq(apiKeys.org_id, orgId), ne(apiKeys.kind, "oauth"), older);
-  return queries.select().from(apiKeys).where(where).orderBy(desc(apiKeys.key_id)).limit(limit).all();
+  const condition = and(eq(apiKeys.org_id, orgId), ne(apiKeys.kind, "oauth"), older);
+  return queries.select().from(apiKeys).where(condition).orderBy(desc(apiKeys.key_id)).limit(limit).all();
 }
 
 /** Valid keys at a moment: without expiry, or with a later one. Each is counted with the index, which has no other keys. */
@@ -69,7 +69,7 @@ export function countKeys(queries: Queries, orgId: OrgRow["org_id"], at: string)
   const isOpen = and(eq(apiKeys.org_id, orgId), isNull(apiKeys.revoked_at));
   const ends = [isNull(apiKeys.expires_at), gt(apiKeys.expires_at, at)];
   const counts = ends.map((end) => queries.select({ keys: count() }).from(apiKeys).where(and(isOpen, end)).get());
-  return counts.reduce((sum, counted) => sum + (counted?.keys ?? 0), 0);
+  return counts.reduce((sum, entry) => sum + (entry?.keys ?? 0), 0);
 }
 
 /** Number of keys made since a moment, ended ones included; counts no more than `most`. */
@@ -161,8 +161,8 @@ export function lineOf(
 ): Pick<KeyRow, "key_id">[] {
   const first = first_key_id ?? own;
   const { key_id } = apiKeys;
-  const where = or(eq(key_id, first), eq(apiKeys.first_key_id, first));
-  return queries.select({ key_id }).from(apiKeys).where(where).all();
+  const condition = or(eq(key_id, first), eq(apiKeys.first_key_id, first));
+  return queries.select({ key_id }).from(apiKeys).where(condition).all();
 }
 
 /** Changes an existing key. */

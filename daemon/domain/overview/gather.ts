@@ -60,8 +60,8 @@ function* gatherSome(
 ): Steps<GatheredWaits> {
   const requests = openRequests(deps.queries, roomUid, most.requests + 1);
   yield;
-  const asked = yield* replies(deps, roomUid, requests.slice(0, most.requests));
-  const { waits, truncated } = yield* withCalls(deps, roomUid, [...asked, ...running], most);
+  const requestWaits = yield* replies(deps, roomUid, requests.slice(0, most.requests));
+  const { waits, truncated } = yield* withCalls(deps, roomUid, [...requestWaits, ...running], most);
   return { waits, truncated: truncated || requests.length > most.requests };
 }
 
@@ -114,12 +114,12 @@ const ABOUT = { reply: "request", inbox: "messages" } as const;
 
 /** Requests without a reply. If the source or the recipient is gone, they are left out. */
 function* replies({ agents }: OverviewDeps, roomUid: RoomUid, requests: readonly OpenRequest[]): Steps<Gathered[]> {
-  const asked = new Map<string, Gathered>();
+  const waits = new Map<string, Gathered>();
   const isGone = remembered((agentId) => agents.isGone(roomUid, agentId));
   for (const [at, { message_id, source, recipient, topic, created_at }] of requests.entries()) {
     if (at % TOGETHER === TOGETHER - 1) yield;
     if (isGone(source) || isGone(recipient)) continue;
-    const known = asked.get(message_id);
+    const known = waits.get(message_id);
     if (known) {
       known.on.push(recipient);
       known.needsAll = topic === null;
@@ -127,9 +127,9 @@ function* replies({ agents }: OverviewDeps, roomUid: RoomUid, requests: readonly
     }
     const about = topic === null ? "request" : `request to topic ${topic}`;
     const rest = { since: created_at, held: false, about: line(about), needsAll: true, calledAt: null };
-    asked.set(message_id, { agent_id: source, type: "reply", id: message_id, on: [recipient], ...rest });
+    waits.set(message_id, { agent_id: source, type: "reply", id: message_id, on: [recipient], ...rest });
   }
-  return [...asked.values()];
+  return [...waits.values()];
 }
 
 /** Arrived agents wait for the missing ones: participants, or, if none are named, all agents of the room. */

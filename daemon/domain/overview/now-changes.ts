@@ -16,10 +16,10 @@ export function changesOf(before: RoomState | null, now: RoomState): Line[] {
 function commandLines(before: RoomState, now: RoomState): Line[] {
   const were = new Set(before.commands.map(({ exec_id }) => exec_id));
   const are = new Set(now.commands.map(({ exec_id }) => exec_id));
-  const begun = now.commands.filter(({ exec_id }) => !were.has(exec_id));
+  const started = now.commands.filter(({ exec_id }) => !were.has(exec_id));
   const ended = before.commands.filter(({ exec_id }) => !are.has(exec_id));
   return [
-    ...begun.map((command): Line => ({ type: "command", state: "running", ...command })),
+    ...started.map((command): Line => ({ type: "command", state: "running", ...command })),
     ...ended.map((command): Line => ({ type: "command", state: "ended", ...command })),
   ];
 }

@@ -58,11 +58,11 @@ export function makeNow(deps: OverviewDeps, changes: RoomChanges): Bound {
     const count = changes.count(roomUid);
     if (known?.changes === count) return known.look;
     const began = monotonicMs();
-    const looked = async (): Promise<Look> => {
+    const makeLook = async (): Promise<Look> => {
       const { result: found, tookMs } = await timed(gather(deps, roomUid), pieces);
       return { changes: count, at: began, tookMs, eachMs: 0, found, states: new Map() };
     };
-    const look = looked();
+    const look = makeLook();
     newest.set(roomUid, { changes: count, look });
     // Each of its clients fails with it; the next one looks again.
     look.catch(() => newest.delete(roomUid));
@@ -117,9 +117,9 @@ export function makeNow(deps: OverviewDeps, changes: RoomChanges): Bound {
   return bind(roomNow, {
     find: (call, params) => findRoom(deps, call, params),
     run: (call, { follow: waits = true }, room) => {
-      const gone = new AbortController();
-      const cancel = () => gone.abort();
-      const signal = AbortSignal.any([call.signal, gone.signal]);
+      const cancellation = new AbortController();
+      const cancel = () => cancellation.abort();
+      const signal = AbortSignal.any([call.signal, cancellation.signal]);
       readers.add(call.caller, signal, cancel);
       const events: EventsReply = {
         events: ended(follow(call, room, waits, signal), cancel),
@@ -155,13 +155,13 @@ async function* ended<T>(values: AsyncGenerator<T>, over: () => void): AsyncGene
 function* stateOf({ waits: all, truncated }: GatheredWaits, caller: Caller): Steps<RoomState> {
   const seen = all.filter((wait) => maySee(caller, wait));
   const waiting = seen.filter(({ type }) => type !== "command");
-  const looked = waiting.slice(0, MAX_WAITS);
-  const told = withinNames(looked);
+  const inspected = waiting.slice(0, MAX_WAITS);
+  const shown = withinNames(inspected);
   const commands = seen
     .filter(({ type }) => type === "command")
     .map(({ agent_id, id, about, since }) => ({ agent_id, exec_id: String(id), command: about, since }));
-  const { cycles, isPart } = yield* cyclesOf(looked, wallMs());
-  const waits = told.map(({ needsAll: _, calledAt: __, on, ...rest }) => ({
+  const { cycles, isPart } = yield* cyclesOf(inspected, wallMs());
+  const waits = shown.map(({ needsAll: _, calledAt: __, on, ...rest }) => ({
     ...rest,
     on: on.slice(0, MAX_WAITED_FOR),
   }));
@@ -171,7 +171,7 @@ function* stateOf({ waits: all, truncated }: GatheredWaits, caller: Caller): Ste
     waits,
     commands,
     deadlocks: cycles,
-    truncated: truncated || isPart || waiting.length > told.length,
+    truncated: truncated || isPart || waiting.length > shown.length,
   };
 }
 

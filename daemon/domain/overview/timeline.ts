@@ -19,8 +19,8 @@ export function makeTimeline(deps: OverviewDeps): Bound {
     find: (call, params) => findRoom(deps, call, params),
     rules: momentRules,
     run: async (call, input, { room_id, room_uid }) => {
-      const { types: asked, ...query } = input;
-      const types = asked?.split(",") as TimelineType[] | undefined;
+      const { types: typeList, ...query } = input;
+      const types = typeList?.split(",") as TimelineType[] | undefined;
       const scan = scanOf(query, call.caller.org_id, room_uid);
       const isShown = ({ agent_id, type, at }: TimelineItem) =>
         (input.agent_id === undefined || agent_id === input.agent_id) &&

@@ -21,12 +21,12 @@ export function makeWaits(deps: OverviewDeps): Bound {
       const nowMs = wallMs();
       const gathered = await inPieces(gather(deps, room_uid), pieces);
       const seen = gathered.waits.filter((wait) => maySee(caller, wait));
-      const told = seen.slice(0, MAX_WAITS);
-      const waits = told.map(({ needsAll: _, calledAt: __, on, ...rest }) => ({
+      const shown = seen.slice(0, MAX_WAITS);
+      const waits = shown.map(({ needsAll: _, calledAt: __, on, ...rest }) => ({
         ...rest,
         on: on.slice(0, MAX_WAITED_FOR),
       }));
-      const { cycles, isPart } = await inPieces(cyclesOf(told, nowMs), pieces);
+      const { cycles, isPart } = await inPieces(cyclesOf(shown, nowMs), pieces);
       const truncated = gathered.truncated || seen.length > MAX_WAITS || isPart;
       const text = summaryText(waits, cycles, truncated, nowMs);
       const body = { room_id, at: at(nowMs), waits, cycles, truncated, text };

@@ -42,16 +42,16 @@ export function makeBrowser(parts: PortParts): Bound {
       requireExposable(target);
       // Before all else: without a browser nothing is exposed.
       const path = await browserPath(parts, target);
-      const asked = { port: BROWSER_PORT, expires_in_seconds: BROWSER_SECONDS };
+      const request = { port: BROWSER_PORT, expires_in_seconds: BROWSER_SECONDS };
       const record = (queries: Queries, exposed: PortRow) => recordExposed(queries, call, exposed);
-      const again = (queries: Queries, known: PortRow, wanted: PortRow) => {
-        if (!isShort(known, wanted)) return known;
-        const moved = { ...known, expires_at: wanted.expires_at };
+      const again = (queries: Queries, known: PortRow, requested: PortRow) => {
+        if (!isShort(known, requested)) return known;
+        const moved = { ...known, expires_at: requested.expires_at };
         movePortEnd(queries, moved.label, moved.expires_at);
         record(queries, moved);
         return moved;
       };
-      const { row } = await expose(parts, call.caller, target, asked, again, record);
+      const { row } = await expose(parts, call.caller, target, request, again, record);
       call.audit.details = detailsOf(row);
       const { url, token, expires_at } = toPortRecord(parts, row, true);
       const cdp_url = url.replace(/^http/, "ws").replace(/\/$/, "") + path;
@@ -64,9 +64,9 @@ export function makeBrowser(parts: PortParts): Bound {
 }
 
 /** Whether this call exposed the port, as far as its row shows, and the exposure ends sooner than it could. */
-function isShort({ visibility, wish, expires_at }: PortRow, wanted: PortRow): boolean {
-  if (visibility !== "private" || wish !== null || expires_at === null || wanted.expires_at === null) return false;
-  return expires_at < after(now(), ENOUGH_SECONDS) && expires_at < wanted.expires_at;
+function isShort({ visibility, wish, expires_at }: PortRow, requested: PortRow): boolean {
+  if (visibility !== "private" || wish !== null || expires_at === null || requested.expires_at === null) return false;
+  return expires_at < after(now(), ENOUGH_SECONDS) && expires_at < requested.expires_at;
 }
 
 /** Changes are audited whether or not reads are, and before the response. */
@@ -99,8 +99,8 @@ async function browserPath({ connections }: PortParts, { row: { sandbox_id, org_
 
 function pathIn({ head, body }: ExchangeResponse): string {
   if (head.status !== 200 || !(body instanceof Uint8Array)) throw new BadMessage("it is not a browser");
-  const said: unknown = parseJson(body);
-  const url = Object(said).webSocketDebuggerUrl;
+  const versionInfo: unknown = parseJson(body);
+  const url = Object(versionInfo).webSocketDebuggerUrl;
   const path = typeof url === "string" ? new URL(url).pathname : "";
   if (!PATH.test(path)) throw new BadMessage("it is not a browser");
   return path;

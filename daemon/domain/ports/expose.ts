@@ -24,8 +24,8 @@ export function makeExpose(parts: PortParts): Bound {
       const { port, visibility = "private", label, wait_ms = 0 } = input;
       call.audit.details = { port, visibility };
       let taken_over = false;
-      const again = (queries: Queries, known: PortRow, wanted: PortRow) => {
-        const taken = takenOver(queries, requireSame(known, visibility, label), wanted);
+      const again = (queries: Queries, known: PortRow, requested: PortRow) => {
+        const taken = takenOver(queries, requireSame(known, visibility, label), requested);
         taken_over = taken !== known;
         return taken;
       };
@@ -61,7 +61,7 @@ async function waitForServer(
 type Exposed = { row: PortRow; isNew: boolean };
 
 /** Within the transaction: returns the new row of a port that is already exposed. */
-export type Again = (queries: Queries, known: PortRow, wanted: PortRow) => PortRow;
+export type Again = (queries: Queries, known: PortRow, requested: PortRow) => PortRow;
 
 /**
  * The port's row, which may have existed before. `made` is called within the transaction that makes it. Throws room_destroying,
@@ -84,8 +84,8 @@ export async function expose(
   const { row: sandbox, room } = target;
   const created_at = now();
   const term = termBy(caller);
-  const asked = expires_in_seconds === undefined ? null : after(created_at, expires_in_seconds);
-  const wanted: PortRow = {
+  const requestedExpiry = expires_in_seconds === undefined ? null : after(created_at, expires_in_seconds);
+  const requested: PortRow = {
     label: newLabel(label ?? null),
     sandbox_id: sandbox.sandbox_id,
     port,
@@ -95,24 +95,24 @@ export async function expose(
     room_uid: room.room_uid,
     agent_id: sandbox.agent_id,
     created_at,
-    expires_at: sooner(asked, term.expires_at),
+    expires_at: sooner(requestedExpiry, term.expires_at),
     ends_with: term.ends_with,
   };
-  const { org_id, ends_with } = wanted;
+  const { org_id, ends_with } = requested;
   const row = await database.commit((queries) => {
     if (ends_with !== null && !isMakerGood(queries, { org_id, key_id: ends_with })) {
       throw new ServiceError("invalid_api_key", { detail: "The key was revoked or expired during the call." });
     }
     const known = findPort(queries, sandbox.sandbox_id, port);
-    if (known) return again(queries, known, wanted);
+    if (known) return again(queries, known, requested);
     if (listPorts(queries, sandbox.sandbox_id).length >= MAX_PORTS) throw tooManyPorts();
     exposures.closeEnded(queries, sandbox.sandbox_id);
-    insertPort(queries, wanted);
-    made(queries, wanted);
-    return wanted;
+    insertPort(queries, requested);
+    made(queries, requested);
+    return requested;
   });
   exposures.keep(row);
-  return { row, isNew: row === wanted };
+  return { row, isNew: row === requested };
 }
 
 /** The caller becomes the maker. A guest does not: the port would outlast the key that exposed it. */

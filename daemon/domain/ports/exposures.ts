@@ -116,14 +116,14 @@ export class Exposures {
       await pieces.turn();
       // Others belong to another key by now.
       const some = ports.slice(at, at + ENDED_TOGETHER).filter(({ label }) => this.#makerOf.get(label) === key_id);
-      const gone = await this.#end("port.closed", MAKER_ENDED, (queries) => {
+      const removed = await this.#end("port.closed", MAKER_ENDED, (queries) => {
         const rows = some.flatMap(({ label }) => deleted(queries, label));
         forgetMaker(queries, key_id);
         return rows;
       });
       // The row of a port may have been deleted before, to free its number.
-      const labels = new Set(gone?.map(({ label }) => label));
-      if (gone) for (const port of some) if (!labels.has(port.label)) this.forget(port, MAKER_ENDED);
+      const labels = new Set(removed?.map(({ label }) => label));
+      if (removed) for (const port of some) if (!labels.has(port.label)) this.forget(port, MAKER_ENDED);
     }
   }
 
@@ -139,13 +139,13 @@ export class Exposures {
   ): Promise<PortRow[] | null> {
     const { database, log } = this.#deps;
     try {
-      const gone = await database.commit((queries) => {
+      const removed = await database.commit((queries) => {
         const rows = remove(queries);
         for (const row of rows) append(queries, row, event, reason);
         return rows;
       });
-      for (const row of gone) this.forget(row, reason);
-      return gone;
+      for (const row of removed) this.forget(row, reason);
+      return removed;
     } catch (error) {
       log.error("failed to unexpose a port", { error: describeError(error) });
       return null;

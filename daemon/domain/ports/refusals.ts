@@ -25,10 +25,10 @@ export class Refusals {
   }
 
   note(row: PortRow, ip: string | null): void {
-    const counted = this.#counted.get(row.label);
-    if (counted) {
-      counted.count++;
-      counted.ip = ip;
+    const entry = this.#counted.get(row.label);
+    if (entry) {
+      entry.count++;
+      entry.ip = ip;
       return;
     }
     const timer = startTimer(() => this.#settle(row.label), TOGETHER_MS);
@@ -43,11 +43,11 @@ export class Refusals {
   }
 
   #settle(label: string): void {
-    const counted = this.#counted.get(label);
-    if (!counted) return;
-    stopTimer(counted.timer);
+    const entry = this.#counted.get(label);
+    if (!entry) return;
+    stopTimer(entry.timer);
     this.#counted.delete(label);
-    if (counted.count > 0) this.#record(counted.row, counted.ip, counted.count);
+    if (entry.count > 0) this.#record(entry.row, entry.ip, entry.count);
   }
 
   #record({ org_id, room_uid, agent_id, sandbox_id, port }: PortRow, ip: string | null, count: number): void {

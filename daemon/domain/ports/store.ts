@@ -16,13 +16,13 @@ export function insertPort(queries: Queries, row: PortRow): void {
 }
 
 export function listPorts(queries: Queries, sandboxId: string): PortRow[] {
-  const where = and(eq(ports.sandbox_id, sandboxId), isCurrent());
-  return queries.select().from(ports).where(where).orderBy(asc(ports.port)).all();
+  const condition = and(eq(ports.sandbox_id, sandboxId), isCurrent());
+  return queries.select().from(ports).where(condition).orderBy(asc(ports.port)).all();
 }
 
 export function findPort(queries: Queries, sandboxId: string, port: number): PortRow | undefined {
-  const where = and(eq(ports.sandbox_id, sandboxId), eq(ports.port, port), isCurrent());
-  return queries.select().from(ports).where(where).get();
+  const condition = and(eq(ports.sandbox_id, sandboxId), eq(ports.port, port), isCurrent());
+  return queries.select().from(ports).where(condition).get();
 }
 
 export function findLabel(queries: Queries, label: string): PortRow | undefined {
@@ -66,8 +66,8 @@ export function makersWithPorts(queries: Queries, orgId: OrgId, isOver: (id: SQL
   const isIts = and(eq(org_id, orgId), isNotNull(ends_with)) as SQL;
   const makers = sql`SELECT DISTINCT ${ends_with} AS id FROM ${ports} WHERE ${isIts}
     AND ${ends_with} NOT IN (SELECT ends_with FROM ended_port_makers)`;
-  const where = and(isIts, isAmongOver(ends_with, makers, isOver));
-  const rows = queries.select({ ends_with, count: count() }).from(ports).where(where).groupBy(ends_with).all();
+  const condition = and(isIts, isAmongOver(ends_with, makers, isOver));
+  const rows = queries.select({ ends_with, count: count() }).from(ports).where(condition).groupBy(ends_with).all();
   return rows.flatMap(({ ends_with, count }) => (ends_with === null ? [] : [{ ends_with, count }]));
 }
 
@@ -92,13 +92,13 @@ export function forgetMaker(queries: Queries, ends_with: KeyId): void {
 
 /** Ports of a sandbox that end because their maker's access has ended. Bounded by MAX_PORTS. */
 export function deleteEnded(queries: Queries, sandboxId: string): PortRow[] {
-  const where = and(eq(ports.sandbox_id, sandboxId), isEnded);
-  return queries.delete(ports).where(where).returning().all();
+  const condition = and(eq(ports.sandbox_id, sandboxId), isEnded);
+  return queries.delete(ports).where(condition).returning().all();
 }
 
 export function deletePort(queries: Queries, sandboxId: string, port: number): PortRow | undefined {
-  const where = and(eq(ports.sandbox_id, sandboxId), eq(ports.port, port));
-  return queries.delete(ports).where(where).returning().get();
+  const condition = and(eq(ports.sandbox_id, sandboxId), eq(ports.port, port));
+  return queries.delete(ports).where(condition).returning().get();
 }
 
 export function deleteLabel(queries: Queries, label: string): PortRow | undefined {

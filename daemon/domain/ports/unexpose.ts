@@ -10,13 +10,13 @@ export function makeUnexpose({ database, sandboxes, exposures }: PortParts): Bou
     find: (call, params) => sandboxes.find(call, params),
     run: async (call, { port }, { row: { sandbox_id, agent_id } }) => {
       call.audit.details = { port };
-      const gone = await database.commit((queries) =>
+      const removed = await database.commit((queries) =>
         findPort(queries, sandbox_id, port) ? deletePort(queries, sandbox_id, port) : undefined,
       );
-      if (!gone) {
+      if (!removed) {
         throw new ServiceError("port_not_exposed", { detail: `Port ${port} of sandbox ${agent_id} is not exposed.` });
       }
-      exposures.forget(gone, "the port is no longer exposed");
+      exposures.forget(removed, "the port is no longer exposed");
       return { outcome: "unexposed", body: { port, state: "unexposed" as const } };
     },
   });

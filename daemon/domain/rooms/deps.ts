@@ -31,7 +31,7 @@ export interface Peers {
   /** Sends a room's file; resolves once it is complete there. Rejects with the other host's error, or with host_unreachable. */
   send(host: Host, roomUid: RoomUid, file: AsyncIterable<Uint8Array>, over: AbortSignal): Promise<Arrived>;
   /** Requests which of these template files it has, and which machines it could load. */
-  fits(host: Host, roomUid: RoomUid, asked: FitsAsked, over: AbortSignal): Promise<FitsAnswer>;
+  fits(host: Host, roomUid: RoomUid, request: FitsAsked, over: AbortSignal): Promise<FitsAnswer>;
   /** Makes it determine the room's owner. */
   settle(host: Host, roomUid: RoomUid, over: AbortSignal): Promise<Settled>;
 }

@@ -272,13 +272,13 @@ export function arrivedRooms(queries: Queries, hostId: string): RoomUid[] {
 
 /** Number of live rooms of each organization on this host. */
 export function countRoomsByOrg(queries: Queries): Map<OrgId, number> {
-  const counted = queries
+  const counts = queries
     .select({ org_id: rooms.org_id, live: count() })
     .from(rooms)
     .where(sql`${rooms.state} <> 'destroyed'`)
     .groupBy(rooms.org_id)
     .all();
-  return new Map(counted.map(({ org_id, live }) => [org_id, live]));
+  return new Map(counts.map(({ org_id, live }) => [org_id, live]));
 }
 
 /** Active rooms with an unfinished restore, start or move. */

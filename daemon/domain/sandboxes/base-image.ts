@@ -48,7 +48,7 @@ export function sourceRules(
     const message = "Send snapshot_id or template_id, not both.";
     broken.push({ field: "snapshot_id", code: "conflicting_fields", message, problem: "conflicting_fields" });
   } else if (!source) broken.push(unknownSource(deps, input, room));
-  const [min, max, whose] = memoryBounds(deps, source);
+  const [min, max, boundSource] = memoryBounds(deps, source);
   const memory = input.memory_mib;
   // A value that every host refuses is reported with this host's bounds as well.
   const tooLittle = bad.some(({ field, code }) => field === "memory_mib" && code === "out_of_range");
@@ -59,7 +59,7 @@ export function sourceRules(
     const problem = "memory_mib_out_of_range";
     const needed =
       source?.template && min > least ? `; template ${source.template.record.template_id} needs ${min}` : "";
-    broken.push({ ...outside, message: `memory_mib ${bounds} ${whose}${needed}.`, min: least, problem });
+    broken.push({ ...outside, message: `memory_mib ${bounds} ${boundSource}${needed}.`, min: least, problem });
   } else if (memory !== undefined && memory < min) {
     const message = `Template ${source?.template?.record.template_id} needs memory_mib of at least ${min}.`;
     broken.push({ ...outside, message, min, problem: "memory_below_template_minimum" });

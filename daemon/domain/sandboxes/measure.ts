@@ -34,8 +34,8 @@ export function makeMeasure(deps: SandboxDeps, supervisors: Supervisors) {
   };
 
   /** At most `limit` of them, failed ones last; `more`: the number of the others. */
-  return async (whose: Measured, limit: number): Promise<{ items: TopItem[]; more: number }> => {
-    const rows = listUndestroyed(deps.database.queries, whose);
+  return async (scope: Measured, limit: number): Promise<{ items: TopItem[]; more: number }> => {
+    const rows = listUndestroyed(deps.database.queries, scope);
     const rooms = new Map<RoomUid, string>();
     const items: TopItem[] = [];
     const pieces = new Pieces(loopTime, loopTime.owner, "host.processes");

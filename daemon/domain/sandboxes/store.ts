@@ -277,7 +277,7 @@ const prepareHeld = preparedBy((queries: Queries) => ({
 const heldBy = (held: readonly ({ org_id: OrgId } & typeof NO_SANDBOXES)[]) =>
   new Map(held.map(({ org_id, ...of }) => [org_id, of]));
 
-function heldSandboxes(queries: Queries, which: SQL | undefined) {
+function heldSandboxes(queries: Queries, condition: SQL | undefined) {
   const byRoom = queries
     .select({
       org_id: sandboxes.org_id,
@@ -287,7 +287,7 @@ function heldSandboxes(queries: Queries, which: SQL | undefined) {
       hibernates: sql<number>`min(${rests})`.as("hibernates"),
     })
     .from(sandboxes)
-    .where(and(which, isLive))
+    .where(and(condition, isLive))
     .groupBy(sandboxes.org_id, sandboxes.room_uid)
     .as("by_room");
   return queries
@@ -344,10 +344,10 @@ export function heldCids(queries: Queries): Set<number> {
 }
 
 /** The CIDs after `wanted`, with wrap-around, that no sandbox holds. */
-export function* unheldCids(queries: Queries, wanted: number): Iterable<number> {
+export function* unheldCids(queries: Queries, startCid: number): Iterable<number> {
   const held = heldCids(queries);
   for (let step = 1; step <= GUEST_CIDS; step++) {
-    const cid = GUEST_CID_MIN + ((wanted - GUEST_CID_MIN + step) % GUEST_CIDS);
+    const cid = GUEST_CID_MIN + ((startCid - GUEST_CID_MIN + step) % GUEST_CIDS);
     if (!held.has(cid)) yield cid;
   }
 }

@@ -76,8 +76,8 @@ export class FrameMemory {
   }
 }
 
-function full(whose: string): ServiceError {
+function full(scope: string): ServiceError {
   return new ServiceError("insufficient_capacity", {
-    detail: `The open screens ${whose} take all the memory that they may have.`,
+    detail: `The open screens ${scope} take all the memory that they may have.`,
   });
 }

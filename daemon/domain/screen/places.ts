@@ -10,9 +10,9 @@ export class Scale {
   readonly width: number;
   readonly height: number;
 
-  constructor(screen: { width: number; height: number }, asked: number | undefined) {
+  constructor(screen: { width: number; height: number }, requestedWidth: number | undefined) {
     this.#screen = { width: screen.width, height: screen.height };
-    ({ width: this.width, height: this.height } = scaledSize(screen, asked ?? screen.width));
+    ({ width: this.width, height: this.height } = scaledSize(screen, requestedWidth ?? screen.width));
   }
 
   /** The screen pixel at the centre of the area that the picture's pixel shows. */

@@ -39,8 +39,8 @@ export class Viewers {
     const over = new AbortController();
     this.#all.add(viewer);
     const { session, key_id } = call.caller;
-    const what = session ? "session" : "key";
-    const letGo = hold(session ?? key_id, () => viewer.end("unauthorized", `the ${what} is no longer valid`));
+    const credential = session ? "session" : "key";
+    const letGo = hold(session ?? key_id, () => viewer.end("unauthorized", `the ${credential} is no longer valid`));
     void sandboxes
       .stopped(sandboxId, over.signal)
       .then((state) => viewer.end("sandbox_stopped", `the sandbox is ${state}`));
@@ -67,9 +67,9 @@ export class Viewers {
   }
 }
 
-function places(most: number, what: string): ConcurrencyLimit {
+function places(most: number, target: string): ConcurrencyLimit {
   return new ConcurrencyLimit(
     most,
-    () => new ServiceError("insufficient_capacity", { detail: `${most} viewers already watch ${what} already.` }),
+    () => new ServiceError("insufficient_capacity", { detail: `${most} viewers already watch ${target} already.` }),
   );
 }

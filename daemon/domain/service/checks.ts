@@ -547,11 +547,11 @@ function hostRestartCheck({ shutdown }: SandboxFindings): Check {
     return ok("host_restart", "hibernate.on_shutdown is false: a shutdown of the host ends running sandboxes.");
   }
   const { is_told, saved, needs_bytes, spare_bytes, lost } = shutdown;
-  const what = is_told ? "A shutdown of the host" : "Before this host is shut down, `roomd hibernate --all`";
+  const subject = is_told ? "A shutdown of the host" : "Before this host is shut down, `roomd hibernate --all`";
   if (lost.length === 0) {
     const figures = `at most ${mib(needs_bytes)} of the ${mib(spare_bytes)} MiB available on the disk`;
     const all = saved === 1 ? "the running sandbox" : `all ${saved} sandboxes that are running`;
-    return ok("host_restart", saved === 0 ? "No sandbox is running." : `${what} saves ${all}: ${figures}.`);
+    return ok("host_restart", saved === 0 ? "No sandbox is running." : `${subject} saves ${all}: ${figures}.`);
   }
   const named = lost.slice(0, MAX_NAMED).map(({ name, why }) => `${name} (${why})`);
   const more = lost.length > MAX_NAMED ? [`and ${lost.length - MAX_NAMED} more`] : [];
@@ -565,7 +565,7 @@ function hostRestartCheck({ shutdown }: SandboxFindings): Check {
   ];
   return warn(
     "host_restart",
-    `A shutdown of the host would end these sandboxes: ${[...named, ...more].join("; ")}. ${what} saves ${saved === 1 ? "one other" : `${saved} others`}.`,
+    `A shutdown of the host would end these sandboxes: ${[...named, ...more].join("; ")}. ${subject} saves ${saved === 1 ? "one other" : `${saved} others`}.`,
     remedies.join(" "),
   );
 }
@@ -605,8 +605,8 @@ function runtimeCheck(paths: Paths): Check {
   const bytes = bavail * bsize;
   // Some file systems do not count inodes.
   const names = files === 0 ? Number.POSITIVE_INFINITY : ffree;
-  const said = files === 0 ? "" : ` and ${names} names`;
-  const message = `${(bytes / 1024 ** 2).toFixed(1)} MiB${said} are free in ${place}.`;
+  const inodeText = files === 0 ? "" : ` and ${names} names`;
+  const message = `${(bytes / 1024 ** 2).toFixed(1)} MiB${inodeText} are free in ${place}.`;
   const remedy =
     "Free space in runtime_dir, give its file system more space or inodes, or move runtime_dir to another.";
   const isBelow = (least: typeof WARN_RUNTIME_FREE | typeof FAIL_RUNTIME_FREE) =>

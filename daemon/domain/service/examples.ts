@@ -15,8 +15,8 @@ type Schema = Record<string, unknown>;
  */
 export function exampleOf(schema: Schema, name: string, parent = ""): unknown {
   const { examples, enum: words, anyOf, type } = schema;
-  const told = [...(STORY[`${parent}.${name}`] ?? []), ...(STORY[name] ?? [])].find((value) => fits(schema, value));
-  if (told !== undefined) return told;
+  const example = [...(STORY[`${parent}.${name}`] ?? []), ...(STORY[name] ?? [])].find((value) => fits(schema, value));
+  if (example !== undefined) return example;
   if (Array.isArray(words)) return words[0];
   if (Array.isArray(examples)) return examples[0];
   // For a nullable type, the example of its non-null part.
@@ -34,8 +34,8 @@ function arrayOf({ items }: Schema, name: string, parent: string): unknown[] | u
 
 function objectOf({ properties }: Schema, parent: string): Schema {
   const fields = Object.entries((properties ?? {}) as Record<string, Schema>);
-  const told = fields.map(([name, schema]): [string, unknown] => [name, exampleOf(schema, name, parent)]);
-  return Object.fromEntries(told.filter(([, value]) => value !== undefined));
+  const entries = fields.map(([name, schema]): [string, unknown] => [name, exampleOf(schema, name, parent)]);
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }
 
 /** The usual example with the differences of one response; of a list, the first item is the base. */

@@ -52,7 +52,7 @@ export interface Lookups {
   isBuild(caller: Caller, buildId: string): boolean;
   record(
     within: Within,
-    wanted: RecordKey,
+    key: RecordKey,
     left: AbortSignal,
   ): Promise<{
     room_id: string | null;
@@ -92,11 +92,11 @@ function findersOf(lookups: Lookups): Finder {
     caller: Caller,
     type: Placed["type"],
     id: string,
-    wanted: RecordKey,
+    key: RecordKey,
     left: AbortSignal,
   ): Promise<LocatedPlace> => {
     const { org_id, agent_id } = caller;
-    const record = await lookups.record({ org_id, agent_id, room_uids: lookups.roomsOf(caller) }, wanted, left);
+    const record = await lookups.record({ org_id, agent_id, room_uids: lookups.roomsOf(caller) }, key, left);
     if (!record) return null;
     if (type === "audit" || type === "request") {
       return { type, id, room_id: record.room_id, agent_id: record.agent_id };

@@ -163,11 +163,11 @@ function areaOf({ audit }: Operation): string {
   return audit?.split(".")[0] ?? "service";
 }
 
-function parametersOf(schema: TObject, where: "path" | "query", examples?: Record<string, string>): Json[] {
-  const isRequired = (name: string) => where === "path" || (schema.required ?? []).includes(name);
+function parametersOf(schema: TObject, location: "path" | "query", examples?: Record<string, string>): Json[] {
+  const isRequired = (name: string) => location === "path" || (schema.required ?? []).includes(name);
   return Object.entries(schema.properties).map(([name, property]) => ({
     name,
-    in: where,
+    in: location,
     required: isRequired(name),
     ...(property.description ? { description: property.description } : {}),
     schema: requestSchema(property),
@@ -192,10 +192,10 @@ function requestBodyOf({ name, body, example }: Operation): Json {
 }
 
 /** Names an anonymous object schema with fields after its operation. */
-function namedAfter(operation: string, what: "Request" | "Result", schema: Json): Json {
+function namedAfter(operation: string, suffix: "Request" | "Result", schema: Json): Json {
   const isNameless = nameOf(schema) === null && Object.keys(schema.properties ?? {}).length > 0;
   const words = operation.split("_").map((word) => word.charAt(0).toUpperCase() + word.slice(1));
-  return isNameless ? named([...words, what].join(""), schema) : schema;
+  return isNameless ? named([...words, suffix].join(""), schema) : schema;
 }
 
 interface OpenApiResponse {

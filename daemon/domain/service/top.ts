@@ -14,7 +14,7 @@ export function makeTop(deps: ServiceDeps): Bound {
   const startedAt = monotonicMs();
 
   /** Throws room_not_found. */
-  const whose = (caller: Caller, roomId: string | undefined): Measured => {
+  const scopeOf = (caller: Caller, roomId: string | undefined): Measured => {
     const { org_id, agent_id } = caller;
     if (roomId !== undefined) return { org_id, agent_id, room_uids: [deps.findRoom(caller, roomId).room_uid] };
     const bound = caller.room_ids?.flatMap((id) => deps.roomUidOf(org_id, id) ?? []);
@@ -56,7 +56,7 @@ export function makeTop(deps: ServiceDeps): Bound {
     // A call without a key comes from the host.
     run: async ({ caller, audit }: OpenCall, { room_id }) => {
       if (room_id !== undefined) audit.room_id = room_id;
-      const { items, more } = caller ? await deps.measure(whose(caller, room_id), MAX_TOP) : { items: [], more: 0 };
+      const { items, more } = caller ? await deps.measure(scopeOf(caller, room_id), MAX_TOP) : { items: [], more: 0 };
       const host = caller && (boundTo(caller) || !caller.scopes.includes("org:admin")) ? null : hostNow();
       return { outcome: "ok", body: { items, not_shown: more, host, at: now() } };
     },

@@ -14,18 +14,18 @@ export function insertAccess(queries: Queries, row: SshAccessRow): void {
 }
 
 export function listAccesses(queries: Queries, sandboxId: string): SshAccessRow[] {
-  const where = and(eq(sandbox_id, sandboxId), gt(expires_at, now()));
-  return queries.select().from(sshAccesses).where(where).orderBy(asc(access_id)).all();
+  const condition = and(eq(sandbox_id, sandboxId), gt(expires_at, now()));
+  return queries.select().from(sshAccesses).where(condition).orderBy(asc(access_id)).all();
 }
 
 export function findAccessByToken(queries: Queries, tokenSha256: string): SshAccessRow | undefined {
-  const where = and(eq(token_sha256, tokenSha256), gt(expires_at, now()));
-  return queries.select().from(sshAccesses).where(where).get();
+  const condition = and(eq(token_sha256, tokenSha256), gt(expires_at, now()));
+  return queries.select().from(sshAccesses).where(condition).get();
 }
 
 export function isAccess(queries: Queries, id: string): boolean {
-  const where = and(eq(access_id, id as SshAccessRow["access_id"]), gt(expires_at, now()));
-  return queries.select({ access_id }).from(sshAccesses).where(where).get() !== undefined;
+  const condition = and(eq(access_id, id as SshAccessRow["access_id"]), gt(expires_at, now()));
+  return queries.select({ access_id }).from(sshAccesses).where(condition).get() !== undefined;
 }
 
 /** The sandbox of an access if it is the organization's; a look-up of another organization's costs as much as that of an unknown one. */
@@ -40,8 +40,8 @@ export function locateAccess(queries: Queries, orgId: OrgId, id: string) {
 }
 
 export function deleteAccess(queries: Queries, sandboxId: string, id: string): boolean {
-  const where = and(eq(sandbox_id, sandboxId), eq(access_id, id as SshAccessRow["access_id"]));
-  return queries.delete(sshAccesses).where(where).returning({ access_id }).get() !== undefined;
+  const condition = and(eq(sandbox_id, sandboxId), eq(access_id, id as SshAccessRow["access_id"]));
+  return queries.delete(sshAccesses).where(condition).returning({ access_id }).get() !== undefined;
 }
 
 /** Within a transaction: deletes the accesses of a removed sandbox. */

@@ -68,8 +68,8 @@ export async function withBuildMachine<T>(
     );
     return await work(machine);
   } catch (error) {
-    const said = machine === undefined ? lastWords(own.vmm_log) : "";
-    throw said === "" ? error : new Error(`QEMU could not start: ${said}`, { cause: error });
+    const output = machine === undefined ? lastWords(own.vmm_log) : "";
+    throw output === "" ? error : new Error(`QEMU could not start: ${output}`, { cause: error });
   } finally {
     stopBounding();
     await machine?.end();

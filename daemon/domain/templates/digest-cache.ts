@@ -30,7 +30,7 @@ export class DigestCache {
   /** Notes that the file was verified; `look` is from before it was read. */
   add(path: string, look: string): void {
     this.#looks.set(path, look);
-    for (const noted of this.#looks.keys()) if (!existsSync(noted)) this.#looks.delete(noted);
+    for (const cachedPath of this.#looks.keys()) if (!existsSync(cachedPath)) this.#looks.delete(cachedPath);
     const draft = `${this.#file}.${process.pid}`;
     try {
       writeFileSync(draft, JSON.stringify({ boot_id: BOOT_ID, looks: Object.fromEntries(this.#looks) }));

@@ -103,11 +103,11 @@ export class Processors {
     const { log, saved, templates } = this.#deps;
     const about = { template_id: template.record.template_id, vcpu_count: vcpus };
     const draft = draftOf(template.directory, vcpus);
-    const begun = monotonicMs();
+    const startedAt = monotonicMs();
     try {
       if ((await templates.usable(template)).refused !== null) return;
       await this.#make(template, vcpus, draft, signal);
-      log.info("saved a template with more processors", { ...about, took_ms: Math.round(monotonicMs() - begun) });
+      log.info("saved a template with more processors", { ...about, took_ms: Math.round(monotonicMs() - startedAt) });
       saved();
     } catch (error) {
       await rm(draft, { recursive: true, force: true }).catch(() => {});

@@ -64,7 +64,7 @@ export const stepOf = (script: string): Step => ({
 /** Handler of a guest's egress requests under an allowlist; each refusal is reported. */
 export type ServeEgress = (
   allowlist: readonly string[],
-  refused: (where: { host: string | null; ip: string | null; port: number | null; reason: string }) => void,
+  refused: (denial: { host: string | null; ip: string | null; port: number | null; reason: string }) => void,
 ) => { requests: GuestRequests; close(): void };
 
 export interface StepsDeps {
@@ -139,11 +139,11 @@ export async function runRecipeSteps(
     }
   };
   const network = egress(egress_allowlist, ({ host, ip, port, reason }) => {
-    const where = `${host ?? ip}${port === null ? "" : `:${port}`}`;
-    if (refused.has(where) || refused.size >= MAX_REFUSED) return;
-    refused.add(where);
+    const target = `${host ?? ip}${port === null ? "" : `:${port}`}`;
+    if (refused.has(target) || refused.size >= MAX_REFUSED) return;
+    refused.add(target);
     const why = reason === "not_listed" ? "it is not on the recipe's egress_allowlist" : `${reason}, as in any sandbox`;
-    onProgress(`refused: ${where}: ${why}`);
+    onProgress(`refused: ${target}: ${why}`);
   });
   const image = {
     hardware: { ...hardware, base_memory_mib: Math.max(hardware.base_memory_mib, MEMORY_MIB) },
@@ -248,10 +248,10 @@ async function run(link: GuestLink, step: Step, tell: (line: string) => void): P
   }
   const lines: string[] = [];
   const take = (line: string) => {
-    const told = line.slice(0, TOLD_LINE_CHARACTERS);
-    lines.push(told);
+    const truncated = line.slice(0, TOLD_LINE_CHARACTERS);
+    lines.push(truncated);
     if (lines.length > TOLD_LINES) lines.shift();
-    tell(`  ${told}`);
+    tell(`  ${truncated}`);
   };
   // One line buffer per stream: a partial line of one stream does not continue a line of the other.
   const [out, err] = [new Lines(take), new Lines(take)];

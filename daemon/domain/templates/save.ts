@@ -86,8 +86,8 @@ async function readyLine(machine: Machine, deadlineMs: number): Promise<void> {
   machine.onConsole((bytes) => {
     printed = (printed + new TextDecoder().decode(bytes).replaceAll("\r", "")).slice(-8192);
     if (printed.includes(TEMPLATE_READY_LINE)) ready.resolve();
-    const said = printed.split(TEMPLATE_FAILED_LINE).at(1);
-    if (said?.includes("\n\n")) ready.reject(failedStart(said));
+    const failure = printed.split(TEMPLATE_FAILED_LINE).at(1);
+    if (failure?.includes("\n\n")) ready.reject(failedStart(failure));
   });
   machine.process.exited.then((how) => ready.reject(new Error(`QEMU has ended: ${how}`)));
   await machine.resume();
@@ -100,8 +100,8 @@ async function readyLine(machine: Machine, deadlineMs: number): Promise<void> {
 }
 
 /** `said` begins with the agent's message, a line, and the earlier output of the programs. */
-function failedStart(said: string): ServiceError {
-  const [why = "", ...lines] = said.split("\n\n", 1).join("").trim().split("\n");
+function failedStart(report: string): ServiceError {
+  const [why = "", ...lines] = report.split("\n\n", 1).join("").trim().split("\n");
   return new ServiceError("build_failed", {
     detail: `The template was not saved: ${why}.`,
     details: { step: "start", last_lines: lines },

@@ -9,8 +9,8 @@ export function insertBuild(queries: Queries, row: BuildRow): void {
 }
 
 export function getBuild(queries: Queries, orgId: OrgId, buildId: BuildId): BuildRow | undefined {
-  const wanted = and(eq(templateBuilds.build_id, buildId), eq(templateBuilds.org_id, orgId));
-  return queries.select().from(templateBuilds).where(wanted).get();
+  const condition = and(eq(templateBuilds.build_id, buildId), eq(templateBuilds.org_id, orgId));
+  return queries.select().from(templateBuilds).where(condition).get();
 }
 
 /** Unfinished builds of an organization, or of all. */
@@ -31,8 +31,8 @@ export function insertBuildEvent(queries: Queries, row: BuildEventRow): void {
 
 export function buildEventsAfter(queries: Queries, buildId: BuildId, after: number, most: number): BuildEventRow[] {
   const { build_id, seq } = templateBuildEvents;
-  const wanted = and(eq(build_id, buildId), gt(seq, after));
-  return queries.select().from(templateBuildEvents).where(wanted).orderBy(asc(seq)).limit(most).all();
+  const condition = and(eq(build_id, buildId), gt(seq, after));
+  return queries.select().from(templateBuildEvents).where(condition).orderBy(asc(seq)).limit(most).all();
 }
 
 /** Deletes all ended builds but the newest `kept`. */

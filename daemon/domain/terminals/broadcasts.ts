@@ -78,9 +78,9 @@ export class Broadcasts {
     const shared: Shared = { broadcast, watchers: 0 };
     this.#all.set(place, shared);
     void broadcast.then(
-      async (begun) => {
-        const hearNoMore = this.#typists.hear(place, () => begun.wake());
-        await begun.over;
+      async (started) => {
+        const hearNoMore = this.#typists.hear(place, () => started.wake());
+        await started.over;
         hearNoMore();
         this.#forget(place, shared);
       },

@@ -25,8 +25,8 @@ export function makeCreate({ sandboxes, detachedLifeMs }: TerminalDeps, tickets:
         // A retry after a crash finds the terminal that the earlier attempt opened.
         const isAgain = call.work.ulid !== undefined && (await hasTerminal(link, terminal_id));
         if (isAgain) return;
-        const what = { argv: argvOf(input), cwd, env: {}, user, term, rows, cols };
-        const spec = { terminal_id, ...what, detached_life_ms: detachedLifeMs };
+        const settings = { argv: argvOf(input), cwd, env: {}, user, term, rows, cols };
+        const spec = { terminal_id, ...settings, detached_life_ms: detachedLifeMs };
         await openTerminal(link, spec).catch((error: unknown) => {
           throw sandboxes.heldInstead(target, asServiceError(error, target, input));
         });

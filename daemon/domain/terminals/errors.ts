@@ -12,8 +12,8 @@ interface TerminalContext {
   watches?: true;
 }
 
-export function asServiceError(error: unknown, { row }: TerminalTarget, asked: TerminalContext): ServiceError {
-  const { cwd = "The home directory", user, terminal_id } = asked;
+export function asServiceError(error: unknown, { row }: TerminalTarget, context: TerminalContext): ServiceError {
+  const { cwd = "The home directory", user, terminal_id } = context;
   const bad = (field: string, code: "cwd_not_found" | "validation_failed", message: string) =>
     new ServiceError(code, { detail: message, errors: [{ field, code: "not_found", message }] });
   switch (refusalOf(error)) {
@@ -42,7 +42,7 @@ export function asServiceError(error: unknown, { row }: TerminalTarget, asked: T
       });
     case StreamErrorCode.unknown_method:
       return new ServiceError("guest_unreachable", {
-        detail: `The sandbox's template is too old for ${asked.watches ? "watching terminals" : "terminals"}. Build it again, then create the sandbox again.`,
+        detail: `The sandbox's template is too old for ${context.watches ? "watching terminals" : "terminals"}. Build it again, then create the sandbox again.`,
         cause: error,
       });
     default:

@@ -22,8 +22,8 @@ export function makeWatch({ sandboxes, log }: TerminalDeps, broadcasts: Broadcas
       const known = last_event_id !== null && LAST_EVENT_ID.test(last_event_id) ? Number(last_event_id) : undefined;
       const after = known ?? input.after ?? 0;
       const { broadcast, leave } = await broadcasts.join(call, target, terminal_id);
-      const gone = new AbortController();
-      const nobody = AbortSignal.any([call.signal, gone.signal]);
+      const cancellation = new AbortController();
+      const nobody = AbortSignal.any([call.signal, cancellation.signal]);
       try {
         // A client at the terminal may be ahead of this broadcast.
         if (after > broadcast.end && after > (await requireTerminal(sandboxes, target, terminal_id)).offset) {
@@ -38,10 +38,10 @@ export function makeWatch({ sandboxes, log }: TerminalDeps, broadcasts: Broadcas
       nobody.addEventListener("abort", leave, { once: true });
       const cut = () => {
         log.info("disconnected a slow watcher of a terminal", { terminal_id });
-        gone.abort();
+        cancellation.abort();
       };
       const events = untilEnd(broadcast.watch(after, AbortSignal.any([nobody, stopping])), leave);
-      return { outcome: "ok", events: { events, cancel: () => gone.abort(), slow: { ms: UNTAKEN_MS, cut } } };
+      return { outcome: "ok", events: { events, cancel: () => cancellation.abort(), slow: { ms: UNTAKEN_MS, cut } } };
     },
   });
 }

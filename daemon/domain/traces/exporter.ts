@@ -107,10 +107,10 @@ export class Exporter {
 
   /** Returns the number of spans that the collector has accepted. Never rejects. */
   async #sendSome(spans: readonly EndedSpan[], halvings: number): Promise<number> {
-    const told = await this.#sendUntilTold(spans);
-    this.#isNow(told.why);
-    if (told.kind === "taken") return spans.length - Math.min(told.rejected, spans.length);
-    if (told.kind === "away" || !told.wasForAll || spans.length === 1 || halvings === 0) return 0;
+    const result = await this.#sendUntilTold(spans);
+    this.#isNow(result.why);
+    if (result.kind === "taken") return spans.length - Math.min(result.rejected, spans.length);
+    if (result.kind === "away" || !result.wasForAll || spans.length === 1 || halvings === 0) return 0;
     const half = Math.ceil(spans.length / 2);
     const first = await this.#sendSome(spans.slice(0, half), halvings - 1);
     return first + (await this.#sendSome(spans.slice(half), halvings - 1));
@@ -126,13 +126,13 @@ export class Exporter {
       return { kind: "refused", why: describeError(error), wasForAll: true };
     }
     for (let tries = 0; ; tries++) {
-      const told = await post(collector, body, this.#stopping.signal);
-      if (told.kind !== "away" || tries === MAX_RETRIES) return told;
-      this.#isNow(told.why);
-      const pauseMs = Math.min(told.retryAfterMs ?? backoffMs(RETRY_MS, tries), MAX_RETRY_MS);
-      if (monotonicMs() + pauseMs > giveUpAt) return told;
+      const result = await post(collector, body, this.#stopping.signal);
+      if (result.kind !== "away" || tries === MAX_RETRIES) return result;
+      this.#isNow(result.why);
+      const pauseMs = Math.min(result.retryAfterMs ?? backoffMs(RETRY_MS, tries), MAX_RETRY_MS);
+      if (monotonicMs() + pauseMs > giveUpAt) return result;
       await pause(pauseMs, this.#stopping.signal);
-      if (this.#stopping.signal.aborted) return told;
+      if (this.#stopping.signal.aborted) return result;
     }
   }
 

@@ -71,19 +71,19 @@ export function makeAccount({ database, onEnded }: AccountDeps): Bound[] {
       find: (call, { session_id = "" }) => {
         const { user_id, session_id: own } = whoIs(call);
         if (session_id === "others") return { but: own };
-        const wanted = session_id === "this" ? own : session_id;
-        const row = listSessions(queries, user_id).find((each) => each.session_id === wanted);
+        const requestedId = session_id === "this" ? own : session_id;
+        const row = listSessions(queries, user_id).find((each) => each.session_id === requestedId);
         if (!row) throw new ServiceError("session_not_found");
         return row.session_id;
       },
-      run: async (call, _, which) => {
+      run: async (call, _, selection) => {
         const { user_id } = whoIs(call);
         call.work.whenSettled(onEnded);
         const body = await database.commit((within) => {
-          const isOne = typeof which === "string";
-          if (isOne) changeSession(within, which, { ended_at: now() });
-          const sessions_ended = isOne ? 1 : endSessions(within, user_id, now(), which);
-          call.audit.details = isOne ? { session_id: which } : { sessions_ended };
+          const isOne = typeof selection === "string";
+          if (isOne) changeSession(within, selection, { ended_at: now() });
+          const sessions_ended = isOne ? 1 : endSessions(within, user_id, now(), selection);
+          call.audit.details = isOne ? { session_id: selection } : { sessions_ended };
           call.work.keep("ok", { sessions_ended });
           return { sessions_ended };
         });

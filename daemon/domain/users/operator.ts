@@ -168,9 +168,9 @@ export function makeUserOperator(database: Database, changes: OrgChanges, person
           });
         }
       };
-      return beginOrgEnd(changes, orgId, { but: null, require }, (queries, begun) => {
-        record(queries, "org.ending", orgId, { ...begun });
-        return { org_id: orgId, ...begun };
+      return beginOrgEnd(changes, orgId, { but: null, require }, (queries, started) => {
+        record(queries, "org.ending", orgId, { ...started });
+        return { org_id: orgId, ...started };
       });
     },
 

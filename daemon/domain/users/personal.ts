@@ -101,7 +101,7 @@ export function forget<T>(
   const change = (queries: Queries, org_id: OrgId) => deleteMembership(queries, org_id, user_id);
   return changes.endAccessEverywhere(user_id, { require, change }, (queries, ended) => {
     const keys_revoked = ended.reduce((sum, each) => sum + keysRevoked(each), 0);
-    const told = within(queries, { user_id, organizations_left: ended.length, keys_revoked });
+    const result = within(queries, { user_id, organizations_left: ended.length, keys_revoked });
     for (const { org_id, ...each } of ended) {
       recordLeft(queries, org_id, {
         user_id,
@@ -112,7 +112,7 @@ export function forget<T>(
     }
     endSessions(queries, user_id, now());
     for (const table of personal) forgetRows(queries, table, user);
-    return told;
+    return result;
   });
 }
 
@@ -124,15 +124,15 @@ function recordLeft(queries: Queries, org_id: string, details: Record<string, un
 
 /** Throws last_owner: every organization must keep an owner that may end it. */
 function requireSuccessors(queries: Queries, userId: UserId): void {
-  const alone = membershipsOf(queries, userId)
+  const soleOwned = membershipsOf(queries, userId)
     .filter(({ org_id, role }) => role === "owner" && countOwners(queries, org_id, userId) === 0)
     .map(({ org_id }) => getOrg(queries, org_id))
     .filter((org) => org?.ending_at === null);
-  if (alone.length === 0) return;
-  const names = alone.map((org) => org?.name).join(", ");
+  if (soleOwned.length === 0) return;
+  const names = soleOwned.map((org) => org?.name).join(", ");
   throw new ServiceError("last_owner", {
-    detail: `${alone.length === 1 ? "This organization" : "These organizations"} would have no owner: ${names}.`,
+    detail: `${soleOwned.length === 1 ? "This organization" : "These organizations"} would have no owner: ${names}.`,
     hint: "Make another member an owner first, or delete the organization.",
-    details: { org_ids: alone.map((org) => org?.org_id) },
+    details: { org_ids: soleOwned.map((org) => org?.org_id) },
   });
 }

@@ -76,8 +76,8 @@ export function listMembers(queries: Queries, orgId: OrgId, userId?: UserId): (M
 }
 
 export function countMembers(queries: Queries, orgId: OrgId): number {
-  const where = eq(memberships.org_id, orgId);
-  return queries.select({ members: count() }).from(memberships).where(where).get()?.members ?? 0;
+  const condition = eq(memberships.org_id, orgId);
+  return queries.select({ members: count() }).from(memberships).where(condition).get()?.members ?? 0;
 }
 
 /** Number of owners except one, counting only owners that can sign in. */
@@ -115,8 +115,8 @@ export function changeSession(queries: Queries, sessionId: SessionId, change: Pa
 
 /** Sessions that were not ended, the newest first; some may have expired. */
 export function listSessions(queries: Queries, userId: UserId): SessionRow[] {
-  const where = and(eq(sessions.user_id, userId), isNull(sessions.ended_at));
-  return queries.select().from(sessions).where(where).orderBy(desc(sessions.session_id)).all();
+  const condition = and(eq(sessions.user_id, userId), isNull(sessions.ended_at));
+  return queries.select().from(sessions).where(condition).orderBy(desc(sessions.session_id)).all();
 }
 
 /** Returns how many it were. */
@@ -124,17 +124,17 @@ export function endSessions(
   queries: Queries,
   userId: UserId,
   at: string,
-  which: { but?: SessionId | undefined; orgId?: OrgId | undefined } = {},
+  exclusions: { but?: SessionId | undefined; orgId?: OrgId | undefined } = {},
 ): number {
   known.forget(queries);
-  const { but, orgId } = which;
-  const where = and(
+  const { but, orgId } = exclusions;
+  const condition = and(
     eq(sessions.user_id, userId),
     isNull(sessions.ended_at),
     but === undefined ? undefined : ne(sessions.session_id, but),
     orgId === undefined ? undefined : eq(sessions.org_id, orgId),
   );
-  return queries.update(sessions).set({ ended_at: at }).where(where).returning({ id: sessions.session_id }).all()
+  return queries.update(sessions).set({ ended_at: at }).where(condition).returning({ id: sessions.session_id }).all()
     .length;
 }
 
@@ -187,8 +187,8 @@ export function getSession(queries: Queries, sessionId: SessionId): SessionOf | 
 /** Whether the user, or any user if null, has signed in with this browser. */
 export function isBrowserOf(queries: Queries, userId: UserId | null, secret_sha256: string): boolean {
   const own = userId === null ? undefined : eq(browsers.user_id, userId);
-  const where = and(eq(browsers.secret_sha256, secret_sha256), own);
-  return queries.select().from(browsers).where(where).get() !== undefined;
+  const condition = and(eq(browsers.secret_sha256, secret_sha256), own);
+  return queries.select().from(browsers).where(condition).get() !== undefined;
 }
 
 /** Keeps the newest `keep`. */
@@ -237,22 +237,24 @@ const isGood = (linkId: LinkRow["link_id"], at: string) =>
 /** Invitations that can be accepted, the newest first. */
 export function listInvitations(queries: Queries, orgId: OrgId, at: string): LinkRow[] {
   const open = and(isNull(links.used_at), gt(links.expires_at, at));
-  const where = and(eq(links.org_id, orgId), eq(links.kind, "invitation"), open);
-  return queries.select().from(links).where(where).orderBy(desc(links.link_id)).all();
+  const condition = and(eq(links.org_id, orgId), eq(links.kind, "invitation"), open);
+  return queries.select().from(links).where(condition).orderBy(desc(links.link_id)).all();
 }
 
 /** Whether this is its first use. */
 export function useLink(queries: Queries, linkId: LinkRow["link_id"], at: string): boolean {
-  const where = and(eq(links.link_id, linkId), isNull(links.used_at));
-  return queries.update(links).set({ used_at: at }).where(where).returning({ id: links.link_id }).all().length === 1;
+  const condition = and(eq(links.link_id, linkId), isNull(links.used_at));
+  return (
+    queries.update(links).set({ used_at: at }).where(condition).returning({ id: links.link_id }).all().length === 1
+  );
 }
 
 /** Deletes unused links of this kind: those of a user, or of no user. */
 export function dropLinks(queries: Queries, kind: LinkRow["kind"], userId: UserId | null): void {
-  const whose = userId === null ? isNull(links.user_id) : eq(links.user_id, userId);
+  const userCondition = userId === null ? isNull(links.user_id) : eq(links.user_id, userId);
   queries
     .delete(links)
-    .where(and(eq(links.kind, kind), whose, isNull(links.used_at)))
+    .where(and(eq(links.kind, kind), userCondition, isNull(links.used_at)))
     .run();
 }
 

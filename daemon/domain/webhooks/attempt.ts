@@ -37,10 +37,10 @@ export async function attempt(
 ): Promise<Attempt> {
   const at_ms = wallMs();
   const began = monotonicMs();
-  const told = (what: Partial<Attempt>): Attempt => ({
+  const outcome = (fields: Partial<Attempt>): Attempt => ({
     ...{ delivered: false, isGone: false, status: null, error: null, asked_seconds: null, at_ms },
     duration_ms: Math.round(monotonicMs() - began),
-    ...what,
+    ...fields,
   });
   try {
     const sealed = secrets.urlOf(webhook);
@@ -59,15 +59,15 @@ export async function attempt(
       "webhook-signature": secrets.sign(webhook, { id, timestamp, body }),
     };
     const { status, retryAfter } = await post(url, addresses, headers, body, signal);
-    if (status >= 200 && status < 300) return told({ delivered: true, status });
-    return told({
+    if (status >= 200 && status < 300) return outcome({ delivered: true, status });
+    return outcome({
       isGone: status === GONE,
       status,
       error: wordsOf(status),
       asked_seconds: askedSeconds(status, retryAfter, wallMs()),
     });
   } catch (error) {
-    if (error instanceof Unreachable) return told({ error: error.message });
+    if (error instanceof Unreachable) return outcome({ error: error.message });
     throw error;
   }
 }

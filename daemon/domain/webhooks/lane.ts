@@ -152,18 +152,18 @@ export class Lane {
         const records = await this.#deps.chains.after(org_id, this.#progress.seq, signal);
         // The end of a maker's access is in the audit, so this check runs at that record at the latest.
         if (await this.#hasEnded()) return;
-        let wanted = 0;
+        let matching = 0;
         for (const record of records) {
           this.#noteMissed(record.seq - 1);
           if (isWanted(record, this.#row)) {
             if (await this.#hasEnded()) return;
-            wanted++;
+            matching++;
             await this.#send(record);
           } else this.#progress.seq = record.seq;
           if (signal.aborted) return;
         }
         if (this.#progress.seq - this.#savedSeq >= MAX_UNSAVED) this.#saveSoon();
-        if (wanted === 0) await sleep(TOGETHER_MS, signal);
+        if (matching === 0) await sleep(TOGETHER_MS, signal);
       } catch (error) {
         if (signal.aborted) return;
         this.#broken(error);
@@ -347,9 +347,9 @@ export class Lane {
   }
 
   /** Within a transaction: counts a lost event, and writes the position with it. */
-  #count(queries: Queries, what: "failed_count" | "missed_count", seq = this.#progress.seq): void {
-    this.#progress[what]++;
-    this.#deps.database.undo(() => void this.#progress[what]--);
+  #count(queries: Queries, counter: "failed_count" | "missed_count", seq = this.#progress.seq): void {
+    this.#progress[counter]++;
+    this.#deps.database.undo(() => void this.#progress[counter]--);
     this.#save(queries, seq);
   }
 

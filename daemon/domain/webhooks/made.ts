@@ -16,8 +16,8 @@ export const webhooksMade = madeKind({
   find: (queries, isOver, orgId) => {
     const { org_id, created_by_type: type, created_by_id: id } = webhooks;
     const isEnabled = and(eq(org_id, orgId), isNull(webhooks.disabled_reason));
-    const where = and(isEnabled, isOver({ org_id, type, id }, WEBHOOK_RULE));
-    return queries.select().from(webhooks).where(where).all();
+    const condition = and(isEnabled, isOver({ org_id, type, id }, WEBHOOK_RULE));
+    return queries.select().from(webhooks).where(condition).all();
   },
   idOf: ({ webhook_id }) => webhook_id,
   end: (queries, rows, at) => {

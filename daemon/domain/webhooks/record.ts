@@ -13,12 +13,12 @@ export function makeShown({ database, chains }: WebhookDeps, sender: Sender, sec
   const { queries } = database;
   return (row) => {
     const { org_id, created_by_type: type, created_by_id: id, former_until, ...rest } = row;
-    const { secret_number: _, renewed_at: __, begins_at, sealed_url: ___, ...told } = rest;
+    const { secret_number: _, renewed_at: __, begins_at, sealed_url: ___, ...facts } = rest;
     const here = sender.progressOf(row.webhook_id) ?? getProgress(queries, row.webhook_id);
     const { seq, ...progress } = here ?? noProgress(chains.upTo(org_id, begins_at));
     const { sent_count, missed_count, failed_count, last_sent_at, failing_since } = progress;
     return {
-      ...told,
+      ...facts,
       url: secrets.urlOf(row) ?? "",
       ...{ sent_count, missed_count, failed_count, last_sent_at, failing_since },
       enabled: row.disabled_reason === null,

@@ -105,10 +105,10 @@ function decoded(text: string): string {
   }
 }
 
-async function serve(stream: Stream, asked: object, answer: (request: Request) => Promise<Response>): Promise<void> {
-  const gone = new AbortController();
-  stream.finished.catch(() => {}).finally(() => gone.abort());
-  const response = await answer(requestOf(stream, asked, gone.signal));
+async function serve(stream: Stream, message: object, answer: (request: Request) => Promise<Response>): Promise<void> {
+  const cancellation = new AbortController();
+  stream.finished.catch(() => {}).finally(() => cancellation.abort());
+  const response = await answer(requestOf(stream, message, cancellation.signal));
   const headers = Object.fromEntries([...response.headers].filter(([name]) => ANSWERED_HEADERS.test(name)));
   const answered: RoomCallAnswered = { type: "answered", status: response.status, headers };
   stream.say(answered);
@@ -125,8 +125,8 @@ async function serve(stream: Stream, asked: object, answer: (request: Request) =
 }
 
 /** Everything in a guest's request is untrusted. Throws if it is invalid. */
-function requestOf(stream: Stream, asked: object, signal: AbortSignal): Request {
-  const { http_method, path, headers } = asked as Partial<Record<string, unknown>>;
+function requestOf(stream: Stream, message: object, signal: AbortSignal): Request {
+  const { http_method, path, headers } = message as Partial<Record<string, unknown>>;
   const method = String(http_method);
   if (!METHODS.includes(method)) throw new Error("there is no such method");
   if (typeof path !== "string" || !path.startsWith("/") || path.length > MAX_PATH) throw new Error("no path");

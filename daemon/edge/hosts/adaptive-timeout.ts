@@ -8,8 +8,8 @@ export class AdaptiveTimeout {
   readonly #silent = new Set<string>();
 
   /** Null: it timed out or failed; a late response still counts as a sign of life. Never rejects. */
-  async until<T>(hostId: string, asked: Promise<T>, withinMs: number): Promise<T | null> {
-    const answered = asked.then(
+  async until<T>(hostId: string, pending: Promise<T>, withinMs: number): Promise<T | null> {
+    const answered = pending.then(
       (answer) => {
         this.#silent.delete(hostId);
         return answer;

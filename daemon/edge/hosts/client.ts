@@ -85,36 +85,36 @@ export class HostClient {
    * One exchange with the host. `gone` aborts when the caller disconnects, and ends the exchange. Rejects with host_unreachable, the reason
    * of `gone`, or an error of the request body.
    */
-  async ask(host: Reached, asked: Outgoing, gone: AbortSignal): Promise<HostAnswer> {
+  async ask(host: Reached, outgoing: Outgoing, signal: AbortSignal): Promise<HostAnswer> {
     const since = monotonicMs();
     try {
-      const answer = await this.#ask(host, asked, gone);
+      const answer = await this.#ask(host, outgoing, signal);
       this.#tally?.note(true, since);
       return answer;
     } catch (error) {
-      if (!gone.aborted) this.#tally?.note(false, since);
+      if (!signal.aborted) this.#tally?.note(false, since);
       throw error;
     }
   }
 
-  async #ask(host: Reached, asked: Outgoing, gone: AbortSignal): Promise<HostAnswer> {
+  async #ask(host: Reached, outgoing: Outgoing, signal: AbortSignal): Promise<HostAnswer> {
     const group = this.#groupOf(host);
-    const head = headOf(asked);
-    const first = asked.whole === undefined ? head : Buffer.concat([head, asked.whole]);
-    const { connection, line } = await this.#send(group, first, asked, gone);
-    const heard = group.waiting.add(line.close);
+    const head = headOf(outgoing);
+    const first = outgoing.whole === undefined ? head : Buffer.concat([head, outgoing.whole]);
+    const { connection, line } = await this.#send(group, first, outgoing, signal);
+    const stopWaiting = group.waiting.add(line.close);
     try {
       const keep = () => {
         line.keep();
         this.#keep(group, connection);
       };
-      const answered = await exchange(line, asked, gone, { idleSeconds: null, toEnd: false, keep });
-      heard();
+      const answered = await exchange(line, outgoing, signal, { idleSeconds: null, toEnd: false, keep });
+      stopWaiting();
       return { ...answered, line, wait: () => group.waiting.add(line.close) };
     } catch (error) {
-      heard();
-      gone.throwIfAborted();
-      throw unanswered(host, asked, error);
+      stopWaiting();
+      signal.throwIfAborted();
+      throw unanswered(host, outgoing, error);
     }
   }
 
@@ -133,14 +133,14 @@ export class HostClient {
   async #send(
     group: Group,
     first: Uint8Array,
-    asked: Outgoing,
-    gone: AbortSignal,
+    outgoing: Outgoing,
+    signal: AbortSignal,
   ): Promise<{ connection: Connection; line: Line }> {
     for (;;) {
       const kept = group.idle.pop()?.connection;
       const connection = kept ?? (await this.#open(group));
-      if (gone.aborted) this.#keep(group, connection);
-      gone.throwIfAborted();
+      if (signal.aborted) this.#keep(group, connection);
+      signal.throwIfAborted();
       const line = connection.begin();
       try {
         await line.write(first);
@@ -149,7 +149,7 @@ export class HostClient {
         line.close();
         // A pooled connection that had ended unnoticed, before the peer saw a byte of this request.
         if (kept && !line.isSeen) continue;
-        throw line.isSeen ? unanswered(group.host, asked, error) : unreachable(group.host, error);
+        throw line.isSeen ? unanswered(group.host, outgoing, error) : unreachable(group.host, error);
       }
     }
   }

@@ -43,11 +43,11 @@ export async function forwardRequest(
   host: Reached,
   request: Request,
   about: Forwarded,
-  gone: AbortSignal,
+  signal: AbortSignal,
   ended?: () => void,
 ): Promise<Response> {
   const { method } = request;
-  const answered = await client.ask(requireOther(host, about), await outgoingOf(request, about), gone);
+  const answered = await client.ask(requireOther(host, about), await outgoingOf(request, about), signal);
   if (ended) answered.line.ended.then(ended, ended);
   return responseOf(method, answered);
 }
@@ -78,31 +78,31 @@ export async function forwardJson(
   host: Reached,
   request: JsonRequest,
   about: Forwarded,
-  gone: AbortSignal,
+  signal: AbortSignal,
 ): Promise<JsonAnswer> {
   const { method, path, query = {}, fields, headers = {} } = request;
   if (!PATH.test(path)) throw new Error(`${JSON.stringify(path)} is not a URL path`);
   const search = new URLSearchParams(query).toString();
   const whole = fields && Buffer.from(JSON.stringify(fields));
-  const said: [string, string][] = [["host", host.address], ...Object.entries(headers)];
-  if (whole) said.push(["content-type", "application/json"]);
-  const asked: Outgoing = {
+  const headerList: [string, string][] = [["host", host.address], ...Object.entries(headers)];
+  if (whole) headerList.push(["content-type", "application/json"]);
+  const outgoing: Outgoing = {
     method,
     target: search === "" ? path : `${path}?${search}`,
-    headers: [...headersForOwner(said, about), ...lengthOf(whole)],
+    headers: [...headersForOwner(headerList, about), ...lengthOf(whole)],
     body: null,
     length: null,
     ...(whole && { whole }),
-    mayRepeat: () => isRepeatable(method, said, fields),
+    mayRepeat: () => isRepeatable(method, headerList, fields),
   };
-  const answered = await client.ask(requireOther(host, about), asked, gone);
+  const answered = await client.ask(requireOther(host, about), outgoing, signal);
   const shown = headersForCaller(answered.head.headers);
   const { status } = answered.head;
   const type = shown.get("content-type") ?? "";
   if (LINES_TYPE.test(type)) {
     return { status, headers: shown, body: null, events: eventsOf(answered.body, () => answered.line.close()) };
   }
-  const bytes = await wholeOf(host, answered, asked, gone);
+  const bytes = await wholeOf(host, answered, outgoing, signal);
   return { status, headers: shown, body: JSON_TYPE.test(type) ? parsed(host, bytes) : bytes };
 }
 
@@ -116,19 +116,19 @@ export async function forwardUpgrade(
   host: Reached,
   request: Request,
   about: Forwarded,
-  gone: AbortSignal,
+  signal: AbortSignal,
 ): Promise<Upgraded> {
   const { method, headers } = request;
   const handshake = offer(headers.get("sec-websocket-protocol"), "host");
   const kept = saidIn(request).filter(([name]) => !name.startsWith("sec-websocket-"));
-  const asked: Outgoing = {
+  const outgoing: Outgoing = {
     method,
     target: targetOf(request),
     headers: [...headersForOwner(kept, about), ...handshake.headers],
     body: null,
     length: null,
   };
-  const answered = await client.ask(requireOther(host, about), asked, gone);
+  const answered = await client.ask(requireOther(host, about), outgoing, signal);
   const { head, line, reader } = answered;
   if (head.status !== 101) return { kind: "answers", response: responseOf(method, answered) };
   let protocol: string | null;
@@ -190,9 +190,9 @@ function lengthOf(whole: Uint8Array | undefined): [string, string][] {
 
 /** The Content-Length; null if absent or overridden by Transfer-Encoding. Throws invalid_body unless it is one number. */
 function lengthSaid(headers: Headers): number | null {
-  const said = headers.get("content-length");
-  if (said === null || headers.has("transfer-encoding")) return null;
-  if (/^\d{1,15}$/.test(said)) return Number(said);
+  const value = headers.get("content-length");
+  if (value === null || headers.has("transfer-encoding")) return null;
+  if (/^\d{1,15}$/.test(value)) return Number(value);
   throw new ServiceError("invalid_body", { detail: "Content-Length is not a number." });
 }
 
@@ -209,8 +209,8 @@ async function smallBody(request: Request): Promise<Uint8Array> {
 async function wholeOf(
   host: Reached,
   { body, line }: ExchangeResponse & { line: { close(): void } },
-  asked: Outgoing,
-  gone: AbortSignal,
+  outgoing: Outgoing,
+  signal: AbortSignal,
 ) {
   if (!(body instanceof ReadableStream)) return body ?? new Uint8Array(0);
   const parts: Uint8Array[] = [];
@@ -224,8 +224,8 @@ async function wholeOf(
     return Buffer.concat(parts);
   } catch (error) {
     line.close();
-    gone.throwIfAborted();
-    throw unanswered(host, asked, error);
+    signal.throwIfAborted();
+    throw unanswered(host, outgoing, error);
   }
 }
 

@@ -34,11 +34,11 @@ export function openMembersListener(
   return {
     url: listener.url,
     admit: (next) => {
-      const wanted = new Set(next);
-      const isRemoved = [...admitted].some((each) => !wanted.has(each));
-      if (!isRemoved && wanted.size === admitted.size) return;
-      listener.use(tlsFor(wanted), isRemoved ? "ends" : "goes on");
-      admitted = wanted;
+      const requested = new Set(next);
+      const isRemoved = [...admitted].some((each) => !requested.has(each));
+      if (!isRemoved && requested.size === admitted.size) return;
+      listener.use(tlsFor(requested), isRemoved ? "ends" : "goes on");
+      admitted = requested;
     },
     stop: listener.stop,
   };

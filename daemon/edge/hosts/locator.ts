@@ -115,9 +115,9 @@ export class Locator {
   async #askOne(host: Host, labels: readonly string[]): Promise<Heard> {
     const { client, own, question } = this.#deps;
     const query = { labels: labels.join(",") };
-    const asked = { method: "GET", path: question.path, query };
+    const request = { method: "GET", path: question.path, query };
     const about = { ip: null, request_id: newId("req"), own };
-    const answering = forwardJson(client, host, asked, about, timeoutSignal(PATIENCE_MS + LATE_MS)).then(labelsOf);
+    const answering = forwardJson(client, host, request, about, timeoutSignal(PATIENCE_MS + LATE_MS)).then(labelsOf);
     return { host: host.host_id, labels: await this.#patience.until(host.host_id, answering, PATIENCE_MS) };
   }
 }
@@ -145,6 +145,6 @@ export interface Answers {
 export function answerLocator(url: URL, { ports, sshAccesses }: Answers): Response | null {
   const has = url.pathname === PORTS.path ? ports : url.pathname === SSH_ACCESSES.path ? sshAccesses : null;
   if (has === null) return null;
-  const asked = (url.searchParams.get("labels") ?? "").split(",").slice(0, MAX_AT_ONCE);
-  return Response.json({ labels: asked.filter(has) });
+  const requestedLabels = (url.searchParams.get("labels") ?? "").split(",").slice(0, MAX_AT_ONCE);
+  return Response.json({ labels: requestedLabels.filter(has) });
 }

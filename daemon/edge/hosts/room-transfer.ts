@@ -76,9 +76,9 @@ export class PeerClient implements Peers {
 
   async send(host: Host, roomUid: RoomUid, file: AsyncIterable<Uint8Array>, over: AbortSignal): Promise<Arrived> {
     const silence = new Silence(SILENCE_MS);
-    const gone = AbortSignal.any([over, silence.signal]);
+    const signal = AbortSignal.any([over, silence.signal]);
     try {
-      return (await this.#ask(host, `/hosts/rooms/${roomUid}`, silence.watched(file), gone)) as Arrived;
+      return (await this.#ask(host, `/hosts/rooms/${roomUid}`, silence.watched(file), signal)) as Arrived;
     } catch (error) {
       throw silence.signal.aborted ? unreachable(host, silence.signal.reason) : error;
     } finally {
@@ -86,24 +86,29 @@ export class PeerClient implements Peers {
     }
   }
 
-  async fits(host: Host, roomUid: RoomUid, asked: object, over: AbortSignal): Promise<FitsAnswer> {
-    const body = new Blob([JSON.stringify(asked)]).stream() as ReadableStream<Uint8Array>;
-    const gone = AbortSignal.any([over, timeoutSignal(ANSWER_MS)]);
-    return (await this.#ask(host, `/hosts/rooms/${roomUid}/fits`, body, gone)) as FitsAnswer;
+  async fits(host: Host, roomUid: RoomUid, request: object, over: AbortSignal): Promise<FitsAnswer> {
+    const body = new Blob([JSON.stringify(request)]).stream() as ReadableStream<Uint8Array>;
+    const signal = AbortSignal.any([over, timeoutSignal(ANSWER_MS)]);
+    return (await this.#ask(host, `/hosts/rooms/${roomUid}/fits`, body, signal)) as FitsAnswer;
   }
 
   async settle(host: Host, roomUid: RoomUid, over: AbortSignal): Promise<Settled> {
     return (await this.#ask(host, `/hosts/rooms/${roomUid}/settle`, null, over)) as Settled;
   }
 
-  async #ask(host: Host, target: string, body: ReadableStream<Uint8Array> | null, gone: AbortSignal): Promise<unknown> {
+  async #ask(
+    host: Host,
+    target: string,
+    body: ReadableStream<Uint8Array> | null,
+    signal: AbortSignal,
+  ): Promise<unknown> {
     const headers: [string, string][] = [["host", host.address]];
-    const asked = { method: "POST", target, headers, body, length: body === null ? 0 : null };
-    const { head, body: said } = await this.#client.ask(host, asked, gone);
-    if (said instanceof ReadableStream) throw unreachable(host, new Error("its response is too long"));
-    const told = parsed(host, said ?? new Uint8Array(0));
-    if (head.status === 200) return told;
-    throw asError(host, told as Partial<Problem>);
+    const outgoing = { method: "POST", target, headers, body, length: body === null ? 0 : null };
+    const { head, body: responseBody } = await this.#client.ask(host, outgoing, signal);
+    if (responseBody instanceof ReadableStream) throw unreachable(host, new Error("its response is too long"));
+    const result = parsed(host, responseBody ?? new Uint8Array(0));
+    if (head.status === 200) return result;
+    throw asError(host, result as Partial<Problem>);
   }
 }
 

@@ -100,11 +100,11 @@ export async function openHostSocket(
   client: HostClient,
   host: Reached,
   about: EntryFacts,
-  gone: AbortSignal,
+  signal: AbortSignal,
 ): Promise<HostSocket | null> {
   const handshake = offer(null, "host");
   const headers = [...headersForOwner([["host", host.address]], about), ...handshake.headers];
-  const answer = await client.ask(host, { method: "GET", target: PATH, headers, body: null, length: null }, gone);
+  const answer = await client.ask(host, { method: "GET", target: PATH, headers, body: null, length: null }, signal);
   const { head, line } = answer;
   if (head.status !== 101) {
     line.close();

@@ -164,19 +164,19 @@ export class HttpRequest implements PipelineRequest {
     const accept = as === "lines" ? "application/x-ndjson" : "application/json";
     const headers = { accept, ...credentialsOf(request.headers) };
     const about = { ip, request_id, own: this.#door.host };
-    const gone = AbortSignal.any([request.signal, until]);
-    const asked = { method: request.method, path: url.pathname, query, headers };
-    return await forwardJson(others, host, asked, about, gone);
+    const signal = AbortSignal.any([request.signal, until]);
+    const forwarded = { method: request.method, path: url.pathname, query, headers };
+    return await forwardJson(others, host, forwarded, about, signal);
   }
 
   async #askElsewhere(others: HostClient, host: Host): Promise<Outcome> {
     const { request, ip, request_id } = this.#arrival;
     const { method, headers, signal } = request;
-    const asked = this.#taken ? new Request(request.url, { method, headers, body: this.#taken }) : request;
+    const forwarded = this.#taken ? new Request(request.url, { method, headers, body: this.#taken }) : request;
     const about = { ip, request_id, own: this.#door.host };
     return this.transfer.websocket
-      ? talking(await forwardUpgrade(others, host, asked, about, signal))
-      : answered(await forwardRequest(others, host, asked, about, signal));
+      ? talking(await forwardUpgrade(others, host, forwarded, about, signal))
+      : answered(await forwardRequest(others, host, forwarded, about, signal));
   }
 }
 
@@ -184,11 +184,11 @@ export class HttpRequest implements PipelineRequest {
 const CREDENTIALS = ["authorization", "cookie", "origin", "referer", "sec-fetch-site", "sec-fetch-mode"];
 
 function credentialsOf(headers: Headers): Record<string, string> {
-  const said = CREDENTIALS.flatMap((name) => {
+  const entries = CREDENTIALS.flatMap((name) => {
     const value = headers.get(name);
     return value === null ? [] : [[name, value] as const];
   });
-  return Object.fromEntries(said);
+  return Object.fromEntries(entries);
 }
 
 /** Another host's response, as an outcome of the pipeline. */

@@ -53,15 +53,15 @@ export interface McpMessage {
 }
 
 export interface McpDoor {
-  answer(asked: McpMessage): Promise<Response>;
+  answer(mcpRequest: McpMessage): Promise<Response>;
   /** Drops the cached state of a client. */
-  forget(asked: { request: Request; key_id: KeyId }): void;
+  forget(mcpRequest: { request: Request; key_id: KeyId }): void;
 }
 
 interface McpDeps {
   mcp: McpDoor;
   /** Points applications to the sign-in page; null if they cannot sign in. */
-  challenge: ((lacks: readonly string[] | null, asked: URL) => string | null) | null;
+  challenge: ((lacks: readonly string[] | null, requestedUrl: URL) => string | null) | null;
   road: Pipeline;
   aside: Aside;
   host: string;
@@ -77,31 +77,37 @@ interface McpHttpRequest {
 }
 
 /** Never throws. */
-export async function answerForMcp(deps: McpDeps, options: HttpOptions, asked: McpHttpRequest): Promise<Response> {
-  const { request_id } = asked;
+export async function answerForMcp(deps: McpDeps, options: HttpOptions, mcpRequest: McpHttpRequest): Promise<Response> {
+  const { request_id } = mcpRequest;
   const headers = usualHeaders(request_id, deps.host);
   try {
-    const response = await answer(deps, options, asked);
+    const response = await answer(deps, options, mcpRequest);
     setAll(response.headers, headers);
     return response;
   } catch (error) {
     if (error instanceof ServiceError && error.code === "method_not_allowed") headers.Allow = METHODS.join(", ");
     const problem = toProblem(error, request_id, deps.log);
-    const challenge = challengeOf(deps, asked.url, problem);
+    const challenge = challengeOf(deps, mcpRequest.url, problem);
     if (challenge !== null) headers["WWW-Authenticate"] = challenge;
     return problemResponse(problem, headers, retryAfterOf(error, problem));
   }
 }
 
 /** The challenge that shows a refused client how to get access. */
-function challengeOf({ challenge }: McpDeps, asked: URL, { status, code, details }: Problem): string | null {
-  if (MCP_KEY_PATHS.includes(asked.pathname) || challenge === null) return null;
-  if (status === 401) return challenge(null, asked);
-  return code === "insufficient_scope" && Array.isArray(details.scopes) ? challenge(details.scopes, asked) : null;
+function challengeOf({ challenge }: McpDeps, requestedUrl: URL, { status, code, details }: Problem): string | null {
+  if (MCP_KEY_PATHS.includes(requestedUrl.pathname) || challenge === null) return null;
+  if (status === 401) return challenge(null, requestedUrl);
+  return code === "insufficient_scope" && Array.isArray(details.scopes)
+    ? challenge(details.scopes, requestedUrl)
+    : null;
 }
 
-async function answer({ mcp, road, aside }: McpDeps, options: HttpOptions, asked: McpHttpRequest): Promise<Response> {
-  const { request, url, ip, request_id, connection } = asked;
+async function answer(
+  { mcp, road, aside }: McpDeps,
+  options: HttpOptions,
+  mcpRequest: McpHttpRequest,
+): Promise<Response> {
+  const { request, url, ip, request_id, connection } = mcpRequest;
   const authorization = request.headers.get("authorization");
   const credentials = { authorization, source: "mcp", request_id, ip } as const;
   const caller = road.recognise(credentials);
@@ -126,9 +132,9 @@ async function answer({ mcp, road, aside }: McpDeps, options: HttpOptions, asked
   requireGranted(caller, tool_set, message);
   const trace = readTraceparent(request.headers.get(TRACEPARENT));
   // The first operation of a tool call counts as this request.
-  const counted = message.method === CALL ? { rate } : {};
+  const rateInfo = message.method === CALL ? { rate } : {};
   const visit = { bytes, caller, first_key_id: firstKeyOf(caller), authorization, ip, request_id, trace, tool_set };
-  const response = await mcp.answer({ request, message, ...visit, ...counted });
+  const response = await mcp.answer({ request, message, ...visit, ...rateInfo });
   setAll(response.headers, addRate({}, rate));
   return response;
 }

@@ -17,7 +17,7 @@ export function makePackages(host: string): Map<string, PackageHandler> {
 
 function answerWith(host: string, name: string, base64: string): PackageHandler {
   let made: { bytes: Uint8Array<ArrayBuffer>; etag: string } | undefined;
-  return (asked, requestId) => {
+  return (requestHeaders, requestId) => {
     made ??= decoded(base64);
     const { bytes, etag } = made;
     const headers = {
@@ -28,7 +28,7 @@ function answerWith(host: string, name: string, base64: string): PackageHandler 
       ETag: etag,
       "X-Content-Type-Options": "nosniff",
     };
-    const known = asked.get("if-none-match")?.split(/\s*,\s*/) ?? [];
+    const known = requestHeaders.get("if-none-match")?.split(/\s*,\s*/) ?? [];
     const isKnown = known.some((each) => each === "*" || each.replace(/^W\//, "") === etag);
     return isKnown ? new Response(null, { status: 304, headers }) : new Response(bytes, { headers });
   };

@@ -62,10 +62,10 @@ export function portPlaceOf(gate: Gate, request: Request, url: URL): PortAddress
 }
 
 /** Never throws. */
-export async function answerForPort(deps: PortDoorDeps, asked: PortRequest): Promise<Response> {
+export async function answerForPort(deps: PortDoorDeps, portRequest: PortRequest): Promise<Response> {
   const requestId = newId("req");
   try {
-    return await answer(deps, asked, requestId);
+    return await answer(deps, portRequest, requestId);
   } catch (error) {
     const problem = toProblem(asServiceError(error), requestId, deps.log);
     const headers = usualHeaders(requestId, deps.host);
@@ -74,29 +74,34 @@ export async function answerForPort(deps: PortDoorDeps, asked: PortRequest): Pro
 }
 
 /** The port is on this host, or on another that the locator finds. */
-async function answer(deps: PortDoorDeps, asked: PortRequest, requestId: string): Promise<Response> {
-  const { label } = asked.place;
+async function answer(deps: PortDoorDeps, portRequest: PortRequest, requestId: string): Promise<Response> {
+  const { label } = portRequest.place;
   let row: PortRow;
   try {
     row = deps.gate.find(label);
   } catch (error) {
-    const host = asked.hop === undefined && deps.labels ? await deps.labels.hostOf(label) : null;
+    const host = portRequest.hop === undefined && deps.labels ? await deps.labels.hostOf(label) : null;
     if (!host || !deps.others) throw error;
-    return await answerElsewhere(deps.others, host, deps.host, asked);
+    return await answerElsewhere(deps.others, host, deps.host, portRequest);
   }
-  return await answerHere(deps, row, asked, requestId);
+  return await answerHere(deps, row, portRequest, requestId);
 }
 
 /** Forwards to the port's host, which checks the token and everything else. */
-async function answerElsewhere(others: HostClient, host: Host, own: string, asked: PortRequest): Promise<Response> {
-  const { request, ip, settled } = asked;
+async function answerElsewhere(
+  others: HostClient,
+  host: Host,
+  own: string,
+  portRequest: PortRequest,
+): Promise<Response> {
+  const { request, ip, settled } = portRequest;
   const { method, headers, signal } = request;
   requirePassable(method, headers);
   const about = { ip, request_id: null, own };
   if (!isSocket(method, headers)) return await forwardRequest(others, host, request, about, signal, settled);
   const upgraded = await forwardUpgrade(others, host, request, about, signal);
   if (upgraded.kind === "answers") return upgraded.response;
-  if (asked.upgrade(upgraded.conversation, upgraded.headers)) return UPGRADED;
+  if (portRequest.upgrade(upgraded.conversation, upgraded.headers)) return UPGRADED;
   upgraded.conversation.left();
   throw notHandshake();
 }
@@ -124,16 +129,16 @@ function requirePassable(method: string, headers: Headers): void {
 async function answerHere(
   { gate, host }: PortDoorDeps,
   row: PortRow,
-  asked: PortRequest,
+  portRequest: PortRequest,
   requestId: string,
 ): Promise<Response> {
-  const { request, url, place } = asked;
+  const { request, url, place } = portRequest;
   const { method } = request;
-  const headers = asked.hop === undefined ? request.headers : withoutEntry(request.headers);
+  const headers = portRequest.hop === undefined ? request.headers : withoutEntry(request.headers);
   const { search, token: inQuery } = splitQuery(url.search);
   const inHeader = headers.get(PORT_TOKEN_HEADER);
   const given = inHeader ?? inQuery;
-  gate.admit(row, given ?? tokenInCookies(headers.get("cookie"), place), asked.ip);
+  gate.admit(row, given ?? tokenInCookies(headers.get("cookie"), place), portRequest.ip);
   if (method === "CONNECT" || method === "TRACE") throw new ServiceError("method_not_allowed");
   const wantsSocket = isSocket(method, headers);
   const isPrivate = row.visibility === "private";
@@ -153,7 +158,7 @@ async function answerHere(
   const inner: ExchangeRequest = {
     method,
     target: (place.path === "" ? "/" : place.path) + search,
-    headers: headersForServer(headers, place, row.port, { ip: asked.ip }, handshake?.headers),
+    headers: headersForServer(headers, place, row.port, { ip: portRequest.ip }, handshake?.headers),
     body: request.body,
     length: length === null ? null : lengthOf(length),
   };
@@ -168,7 +173,7 @@ async function answerHere(
       : new ServiceError("guest_unreachable", { detail: cutDetail(connection) });
   }
   const { head, body, reader } = answered;
-  if (head.status !== 101) connection.ended.then(asked.settled, asked.settled);
+  if (head.status !== 101) connection.ended.then(portRequest.settled, portRequest.settled);
   const shown = headersForClient(head.headers, place, row.port);
   if (!shown.has("x-request-id")) shown.set("x-request-id", requestId);
   shown.set(HOST_HEADER, host);
@@ -178,7 +183,7 @@ async function answerHere(
     for (const name of [...shown.keys()]) if (name.startsWith("sec-websocket-")) shown.delete(name);
     if (protocol !== null) shown.set("sec-websocket-protocol", protocol);
     const bridge = new Bridge(connection, reader);
-    if (asked.upgrade(bridge, shown)) return UPGRADED;
+    if (portRequest.upgrade(bridge, shown)) return UPGRADED;
     connection.close();
     throw notHandshake();
   }

@@ -88,7 +88,7 @@ export interface HttpServer extends Pick<Listener, "url" | "stop"> {
   /** Serves the same operations to other hosts, which name the client. `members` are their certificates, as PEM. */
   serveMembers(
     address: { hostname: string; port: number },
-    who: { own: Certificate; members: readonly string[] },
+    identity: { own: Certificate; members: readonly string[] },
   ): MembersListener;
 }
 
@@ -111,10 +111,10 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): HttpServer
     url: listener.url,
     useCertificate: (certificate) => listener.use(tlsOf(certificate), "goes on"),
     stop: listener.stop,
-    serveMembers: (address, who) => {
+    serveMembers: (address, identity) => {
       const encrypted = isEncrypted ? app : makeApp(deps, options, arrivals, true);
       const ofMember: SenderOf = (_, headers) => ({ ...saidByEntry(headers), hop: 1 });
-      return openMembersListener(address, who, (listen) =>
+      return openMembersListener(address, identity, (listen) =>
         serve(deps, options, { app: encrypted, arrivals, senderOf: ofMember, peers: deps.peers }, listen),
       );
     },
@@ -221,8 +221,8 @@ function serve(
         const settled = () => server.timeout(request, UNREAD_SECONDS);
         const upgraded: Upgrade = (conversation, headers) => arrival.upgrade(conversation, headers);
         const { address: ip, hop } = sender;
-        const asked = { request, url, place: port, ip, hop, upgrade: upgraded, settled };
-        const response = await answerForPort({ ...deps, gate: deps.ports }, asked);
+        const portRequest = { request, url, place: port, ip, hop, upgrade: upgraded, settled };
+        const response = await answerForPort({ ...deps, gate: deps.ports }, portRequest);
         return response === UPGRADED ? undefined : response;
       }
       if (sender.hop !== undefined) {
@@ -230,8 +230,8 @@ function serve(
         const peer = peers && !isCarried(request.headers) ? answerPeer(peers, deps.log, request, url) : null;
         if (peer) return await peer;
         const answers = { ports: deps.ports.has, sshAccesses: (hash: string) => deps.ssh?.has(hash) ?? false };
-        const told = answerLocator(url, answers);
-        if (told) return told;
+        const locatorResponse = answerLocator(url, answers);
+        if (locatorResponse) return locatorResponse;
         const take = (isSshPath(url) && isHandshake(request.headers) && deps.ssh?.take) || null;
         if (take && arrival.upgrade(take(sender.address), new Headers())) return undefined;
       }

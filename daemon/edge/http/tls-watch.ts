@@ -42,10 +42,10 @@ export function watchCertificate(
   const watchers = new Map<string, FSWatcher>();
   let current = served;
   let complaint = "";
-  let asked = false;
+  let isRequested = false;
 
   const look = async () => {
-    asked = false;
+    isRequested = false;
     watchDirectories(watchers, [config["tls.cert"], config["tls.key"]], soon);
     try {
       const found = await loadCertificate(config, paths);
@@ -61,8 +61,8 @@ export function watchCertificate(
     }
   };
   const soon = () => {
-    if (asked) return;
-    asked = true;
+    if (isRequested) return;
+    isRequested = true;
     void mailbox.put(look);
   };
 
@@ -72,7 +72,7 @@ export function watchCertificate(
   return {
     close: () => {
       stopTimer(timer);
-      asked = true; // no further check starts
+      isRequested = true; // no further check starts
       for (const watcher of watchers.values()) watcher.close();
       watchers.clear();
     },
@@ -81,13 +81,13 @@ export function watchCertificate(
 
 /** Watches exactly the directories that the paths of these files resolve through: any symbolic link on them may change. */
 function watchDirectories(watchers: Map<string, FSWatcher>, files: readonly string[], onEvent: () => void): void {
-  const wanted = new Set(files.filter((file) => file !== "").flatMap((file) => [...directoriesOf(file)]));
+  const directories = new Set(files.filter((file) => file !== "").flatMap((file) => [...directoriesOf(file)]));
   for (const [directory, watcher] of watchers) {
-    if (wanted.has(directory)) continue;
+    if (directories.has(directory)) continue;
     watcher.close();
     watchers.delete(directory);
   }
-  for (const directory of wanted) {
+  for (const directory of directories) {
     if (watchers.has(directory)) continue;
     try {
       const watcher = watch(directory, { persistent: false }, onEvent);

@@ -8,9 +8,9 @@ import { setAll, usualHeaders } from "./reply.ts";
 
 export interface Web {
   has(path: string): boolean;
-  answer(asked: PageRequest): Promise<Response>;
+  answer(pageRequest: PageRequest): Promise<Response>;
   /** The challenge for an MCP client without a valid token, or without these scopes; null if sign-in is not possible. */
-  challenge(lacks: readonly string[] | null, asked: URL): string | null;
+  challenge(lacks: readonly string[] | null, requestedUrl: URL): string | null;
   /** The signed-in user, for a request of the API; null without a session's cookie. */
   sessionOf(headers: Headers): (() => Caller) | null;
 }
@@ -26,16 +26,16 @@ interface WebDeps {
   others: HostClient | null;
 }
 
-export async function answerForWeb(web: Web, { host, others }: WebDeps, asked: WebHttpRequest): Promise<Response> {
-  const { request, url, ip, request_id } = asked;
+export async function answerForWeb(web: Web, { host, others }: WebDeps, webRequest: WebHttpRequest): Promise<Response> {
+  const { request, url, ip, request_id } = webRequest;
   const { method, headers, signal } = request;
   const body = (maxBytes: number) => readBody(request, maxBytes, { measured: true });
   const ask: PageRequest["ask"] =
     others &&
     (async (other, path, query, until) => {
       // This host has checked the origin of the request.
-      const said = { cookie: headers.get("cookie") ?? "", "sec-fetch-site": "same-origin" };
-      const read = { method: "GET", path, query, headers: said };
+      const forwardedHeaders = { cookie: headers.get("cookie") ?? "", "sec-fetch-site": "same-origin" };
+      const read = { method: "GET", path, query, headers: forwardedHeaders };
       return await forwardJson(others, other, read, { ip, request_id, own: host }, AbortSignal.any([signal, until]));
     });
   const response = await web.answer({ method, headers, signal, body, ask, url, ip, request_id });

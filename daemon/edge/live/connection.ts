@@ -67,21 +67,21 @@ export class LiveConnection implements DuplexSession {
 
   hear(text: string): void {
     if (this.#isOver) return;
-    const wanted = wantedOf(text);
-    if (!wanted || (wanted.op === "open" && this.#streams.has(wanted.id))) {
+    const clientFrame = wantedOf(text);
+    if (!clientFrame || (clientFrame.op === "open" && this.#streams.has(clientFrame.id))) {
       this.end("bad_frame", "invalid frame");
       return;
     }
-    if (wanted.op === "close") this.#streams.get(wanted.id)?.over.abort();
-    else if (wanted.op === "read") this.#confirm(wanted.id, wanted.bytes);
+    if (clientFrame.op === "close") this.#streams.get(clientFrame.id)?.over.abort();
+    else if (clientFrame.op === "read") this.#confirm(clientFrame.id, clientFrame.bytes);
     else if (this.#countOpened() > MAX_OPENED_IN_A_TURN) this.end("bad_frame", "too many streams opened");
     else if (this.#streams.size >= MAX_LIVE_STREAMS) {
       this.#refuse(
-        wanted.id,
+        clientFrame.id,
         429,
         problemOf("rate_limited", `A connection carries at most ${MAX_LIVE_STREAMS} streams.`),
       );
-    } else void this.#run(wanted.id, wanted.path);
+    } else void this.#run(clientFrame.id, clientFrame.path);
   }
 
   take(): void {
@@ -107,8 +107,8 @@ export class LiveConnection implements DuplexSession {
     this.#streams.set(id, stream);
     let isRefused = false;
     try {
-      const asked = streamPathOf(path);
-      if (asked === null || !this.#ask) {
+      const streamPath = streamPathOf(path);
+      if (streamPath === null || !this.#ask) {
         isRefused = true;
         const detail = "The path is not that of a stream which a live connection carries.";
         return this.#refuse(id, 404, problemOf("route_not_found", detail));
@@ -116,7 +116,7 @@ export class LiveConnection implements DuplexSession {
       const turn = loopTime.enter(this.#owner, "live.open");
       if (turn) await turn;
       if (over.signal.aborted) return;
-      const response = await this.#ask(asked, over.signal);
+      const response = await this.#ask(streamPath, over.signal);
       if (!response.ok || !response.body) {
         await this.#tellRefusal(id, response);
         isRefused = true;

@@ -14,9 +14,9 @@ const MAX_ID = 2 ** 31 - 1;
 
 /** Null for an invalid request. */
 export function wantedOf(text: string): ClientFrame | null {
-  const said = objectOf(text);
-  if (!said) return null;
-  const { op, id, path, bytes } = said;
+  const fields = objectOf(text);
+  if (!fields) return null;
+  const { op, id, path, bytes } = fields;
   if (typeof id !== "number" || !Number.isInteger(id) || id < 1 || id > MAX_ID) return null;
   if (op === "close") return { op, id };
   if (op === "read") return typeof bytes === "number" && bytes > 0 ? { op, id, bytes } : null;

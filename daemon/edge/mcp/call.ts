@@ -98,15 +98,15 @@ export class ToolCall {
   readonly #signal: AbortSignal;
   readonly #translate: (next: NamedCall) => NamedCall;
 
-  constructor(deps: CallDeps, visit: Visit, asked: ToolRequest) {
-    this.tool = asked.tool;
-    this.given = asked.given;
+  constructor(deps: CallDeps, visit: Visit, request: ToolRequest) {
+    this.tool = request.tool;
+    this.given = request.given;
     this.#deps = deps;
     const { rate, ...rest } = visit;
     this.#visit = rest;
     this.#rate = rate === undefined ? {} : { rate };
-    this.#signal = asked.signal;
-    this.#translate = asked.translate ?? ((next) => next);
+    this.#signal = request.signal;
+    this.#translate = request.translate ?? ((next) => next);
   }
 
   /** Identity of the calling key, which a rotation does not change. */
@@ -223,11 +223,11 @@ export class ToolCall {
     );
     const key =
       takesIdempotencyKey(operation) && typeof args.idempotency_key === "string" ? args.idempotency_key : null;
-    const counted = this.#rate;
+    const rateInfo = this.#rate;
     this.#rate = {};
     return {
       ...this.#visit,
-      ...counted,
+      ...rateInfo,
       source: "mcp",
       token: null,
       path: pathOf(operation, params),
@@ -278,9 +278,9 @@ export class ToolCall {
     if (!others) throw new Error(`${operation.name} cannot be called on another host`);
     const { authorization, request_id, ip } = this.#visit;
     const headers = { accept: "application/json", ...(authorization === null ? {} : { authorization }) };
-    const asked = { method: "GET", path: pathOf(operation, params), query, headers };
+    const request = { method: "GET", path: pathOf(operation, params), query, headers };
     const about = { ip, request_id, own: others.own, source: "mcp" } as const;
-    return await forwardJson(others.client, host, asked, about, AbortSignal.any([this.#signal, until]));
+    return await forwardJson(others.client, host, request, about, AbortSignal.any([this.#signal, until]));
   }
 
   /** Forwards the operation to another host as a REST request. */
@@ -301,20 +301,20 @@ export class ToolCall {
       ...(key === null ? {} : { [REQUEST_HEADERS.idempotency_key.name]: key }),
       ...(trace === null ? {} : { [REQUEST_HEADERS.traceparent.name]: writeTraceparent(trace) }),
     };
-    const asked = {
+    const request = {
       ...{ method: operation.method, path: pathOf(operation, params), headers },
       query: Object.fromEntries(query.map(([field, value]) => [field, String(value)])),
       ...(operation.method === "GET" || operation.body === null ? {} : { fields }),
     };
     const sent = key === null ? {} : { sent_sha256: this.#sentSha256(key) };
     const about = { ip, request_id, own: others.own, source: "mcp", ...sent } as const;
-    const told = await forwardJson(others.client, host, asked, about, this.#signal);
-    const { status, headers: said, body: answer, events } = told;
+    const response = await forwardJson(others.client, host, request, about, this.#signal);
+    const { status, headers: responseHeaders, body: answer, events } = response;
     if (status < 400) {
       const done = events ? { outcome: "forwarded", events } : { outcome: "forwarded", body: answer };
       return { kind: "done", status, done, location: null, replayed: false };
     }
-    const after = said.get("retry-after");
+    const after = responseHeaders.get("retry-after");
     const retry_after_seconds = after === null ? null : Number(after);
     return { kind: "problem", status, problem: answer as Problem, retry_after_seconds, replayed: false };
   }
@@ -332,9 +332,9 @@ export class ToolCall {
     const url = new URL(`http://${host.address}${path}?${new URLSearchParams(query)}`);
     // URL parsing resolves dot segments, so the path would name another operation of that host.
     if (url.pathname !== path) throw new ServiceError("invalid_path", { detail: 'The path contains "..".' });
-    const asked = requestOf(url.href, operation.method, authorization === null ? {} : { authorization }, sent);
+    const request = requestOf(url.href, operation.method, authorization === null ? {} : { authorization }, sent);
     const about = { ip, request_id, own: others.own, source: "mcp" } as const;
-    return await outcomeOf(await forwardRequest(others.client, host, asked, about, this.#signal));
+    return await outcomeOf(await forwardRequest(others.client, host, request, about, this.#signal));
   }
 }
 

@@ -100,8 +100,8 @@ async function callTool(
   try {
     const own = `mcp-${client.first_key_id.slice(-8)}`;
     const translate = client.tool_set === "small" ? { translate: (next: NextCall) => smallCall(next, own) } : {};
-    const asked = { tool, given, signal: either, ...translate };
-    const call = new ToolCall(deps, { ...client, trace: span.context }, asked);
+    const toolRequest = { tool, given, signal: either, ...translate };
+    const call = new ToolCall(deps, { ...client, trace: span.context }, toolRequest);
     await preflight(call, session);
     const answer = advised(await carryOut(call), tool, tools);
     span.end(answer.ok ? {} : { problem: answer.problem.code, isFault: answer.problem.status >= 500 });
@@ -117,10 +117,15 @@ async function callTool(
 /** Arguments that bound the length of an answer. */
 const LIMITS = ["limit", "length", "max_output_bytes"];
 
-function resultOf(answer: ToolAnswer, given: Arguments, notes: string[], looked: Arguments | null): CallToolResult {
+function resultOf(
+  answer: ToolAnswer,
+  given: Arguments,
+  notes: string[],
+  preflightResult: Arguments | null,
+): CallToolResult {
   const isLimited = LIMITS.some((name) => given[name] !== undefined);
   const shown = answer.ok && !isLimited ? { ...answer, result: bounded(answer.result) } : answer;
-  const more = { ...(notes.length > 0 ? { notes } : {}), ...(looked ? { preflight: looked } : {}) };
+  const more = { ...(notes.length > 0 ? { notes } : {}), ...(preflightResult ? { preflight: preflightResult } : {}) };
   const content = { ...structured(shown), ...more };
   if (!answer.ok || answer.text === undefined) {
     return toolResult(content, answer.ok && answer.picture ? { picture: answer.picture } : {});

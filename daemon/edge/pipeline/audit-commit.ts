@@ -46,17 +46,17 @@ export class AuditCommit implements Keeper {
     this.#deps = deps;
   }
 
-  note(claim: Claimed, begun: StartedWork): void {
-    this.#deps.answers.note(claim, begun);
+  note(claim: Claimed, started: StartedWork): void {
+    this.#deps.answers.note(claim, started);
   }
 
-  async noteFirst(claim: Claimed, begun: StartedWork): Promise<void> {
-    await this.#deps.database.commit(() => this.note(claim, begun), false);
+  async noteFirst(claim: Claimed, started: StartedWork): Promise<void> {
+    await this.#deps.database.commit(() => this.note(claim, started), false);
   }
 
-  requireKept(walk: RequestContext): void {
-    this.#deps.placement.requireFirst(walk);
-    const session = walk.operation.wantsProof && walk.call.caller?.session;
+  requireKept(context: RequestContext): void {
+    this.#deps.placement.requireFirst(context);
+    const session = context.operation.wantsProof && context.call.caller?.session;
     // The proof may have expired while the body arrived slowly.
     if (session) this.#deps.requireProof(this.#deps.database.queries, session.session_id);
   }
@@ -65,14 +65,19 @@ export class AuditCommit implements Keeper {
     locally(this.#deps.database.queries, step);
   }
 
-  keep(walk: RequestContext, outcome: string, body: object, each: readonly AuditFacts[] = [walk.call.audit]): void {
+  keep(
+    context: RequestContext,
+    outcome: string,
+    body: object,
+    each: readonly AuditFacts[] = [context.call.audit],
+  ): void {
     const { database, answers } = this.#deps;
-    const ended = { kind: "done", status: statusOf(walk, outcome) } as const;
-    if (this.#isRecorded(walk.operation, walk.call.caller)) {
-      const entries = each.map((facts) => entryOf(walk, ended, facts));
+    const ended = { kind: "done", status: statusOf(context, outcome) } as const;
+    if (this.#isRecorded(context.operation, context.call.caller)) {
+      const entries = each.map((facts) => entryOf(context, ended, facts));
       appendAudits(database.queries, entries);
     }
-    if (walk.claim) answers.keepNow(walk, walk.claim, outcome, body);
+    if (context.claim) answers.keepNow(context, context.claim, outcome, body);
   }
 
   undo(step: () => void): void {
@@ -80,14 +85,14 @@ export class AuditCommit implements Keeper {
   }
 
   /** Resolves when everything that must precede the response is on disk; null if there is nothing to wait for, as for a read. */
-  settle(walk: RequestContext, reply: Outcome): Promise<void> | null {
-    const isKept = walk.phase.is === "kept";
+  settle(context: RequestContext, reply: Outcome): Promise<void> | null {
+    const isKept = context.phase.is === "kept";
     if (isKept && reply.kind === "done") return null;
-    const { operation, request, call } = walk;
+    const { operation, request, call } = context;
     // If a call failed after its response was stored, that response remains.
-    const claim = isKept ? null : walk.claim;
+    const claim = isKept ? null : context.claim;
     const { rateRefusals } = this.#deps;
-    const isBeyondRate = walk.rate?.isWithin === false && reply.kind === "problem";
+    const isBeyondRate = context.rate?.isWithin === false && reply.kind === "problem";
     if (isBeyondRate && reply.problem.code === "rate_limited" && call.caller) {
       const { source, request_id, ip } = request;
       rateRefusals.note({ caller: call.caller, source, request_id, ip });
@@ -96,24 +101,24 @@ export class AuditCommit implements Keeper {
     const isRecorded = this.#isRecorded(operation, call.caller);
     if (!isRecorded && !claim) return null;
     const onlyReads = operation.method === "GET" && outcomeOf(reply) !== "denied";
-    if (!onlyReads || walk.hasAlong) return this.#write(walk, reply, { claim, isRecorded, onlyReads });
-    this.#read(entryOf(walk, reply));
+    if (!onlyReads || context.hasAlong) return this.#write(context, reply, { claim, isRecorded, onlyReads });
+    this.#read(entryOf(context, reply));
     return null;
   }
 
   async #write(
-    walk: RequestContext,
+    context: RequestContext,
     reply: Outcome,
     kept: { claim: Claimed | null; isRecorded: boolean; onlyReads: boolean },
   ) {
     const { database, log, answers } = this.#deps;
     const { claim, isRecorded, onlyReads } = kept;
-    const packed = claim ? await answers.pack(walk, reply) : null;
+    const packed = claim ? await answers.pack(context, reply) : null;
     const written = database.commit((queries) => {
-      if (isRecorded) appendAudit(queries, entryOf(walk, reply));
-      walk.writeAlong();
+      if (isRecorded) appendAudit(queries, entryOf(context, reply));
+      context.writeAlong();
       if (claim && packed) answers.keep(queries, claim, packed);
-    }, walk.operation.method === "DELETE");
+    }, context.operation.method === "DELETE");
     // A reader need not wait for the record of its reading.
     if (onlyReads)
       written.catch((error: unknown) => log.error("failed to write an audit record", { error: String(error) }));
@@ -149,8 +154,8 @@ export class AuditCommit implements Keeper {
 const outcomeOf = ({ kind, status }: Pick<CallEnd, "kind" | "status">): AuditEntry["outcome"] =>
   kind === "done" ? "success" : status === 401 || status === 403 ? "denied" : "error";
 
-function entryOf(walk: RequestContext, ended: CallEnd, facts = walk.call.audit): AuditEntry {
-  const { operation, call, at } = walk;
+function entryOf(requestContext: RequestContext, ended: CallEnd, facts = requestContext.call.audit): AuditEntry {
+  const { operation, call, at } = requestContext;
   const { caller } = call;
   if (!caller || operation.audit === null) throw new Error(`${operation.name} leaves no record`);
   const { context } = call.trace;
@@ -170,7 +175,7 @@ function entryOf(walk: RequestContext, ended: CallEnd, facts = walk.call.audit):
     ip: call.ip,
     status: ended.status,
     error_code: ended.kind === "problem" ? ended.problem.code : undefined,
-    duration_ms: Math.round(durationOf(walk) * 100) / 100,
+    duration_ms: Math.round(durationOf(requestContext) * 100) / 100,
     details: context ? { ...facts.details, trace_id: context.trace_id } : facts.details,
   };
 }

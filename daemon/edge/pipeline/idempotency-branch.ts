@@ -117,11 +117,11 @@ const ROOMS = "/v1/rooms";
 
 /** Calls about a room, including the call that made it: its answer contains the room's uid. */
 function callsAbout({ org_id, room_id, room_uid }: MovedRoom): SQL | undefined {
-  const { path, reply, org_id: whose } = idempotency;
+  const { path, reply, org_id: orgColumn } = idempotency;
   const begin = `${ROOMS}/${encodeURIComponent(room_id)}`;
   const ofRoom = and(gte(path, `${begin}/`), lt(path, `${begin}0`), sql`${path} <> ${`${begin}/move`}`);
   const made = and(eq(path, ROOMS), isNotNull(reply), sql`instr(${reply}, ${room_uid}) > 0`);
-  return and(eq(whose, org_id), or(ofRoom, made));
+  return and(eq(orgColumn, org_id), or(ofRoom, made));
 }
 
 function isAbout({ path, org_id }: MovedCall, room: MovedRoom): boolean {

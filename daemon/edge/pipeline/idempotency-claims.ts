@@ -63,7 +63,7 @@ export interface Idempotency {
   /** Prepares an answer for storage; a large one is compressed on another thread. */
   pack(reply: StoredReply): Promise<PackedReply>;
   /** Within a transaction: records the work that the call has started, for a retry before there is a response. */
-  note(queries: Queries, call: IdempotentCall, begun: StartedWork): void;
+  note(queries: Queries, call: IdempotentCall, started: StartedWork): void;
   /** Within a transaction: stores the answer. */
   keep(queries: Queries, call: IdempotentCall, reply: PackedReply): void;
   branch: CallsBranch;
@@ -119,8 +119,8 @@ export function makeIdempotency(
       return { ...packed, reply: null, reply_zstd, reply_bytes: bytes, kept_bytes: bytes };
     },
 
-    note: (queries, call, begun) => {
-      queries.update(idempotency).set({ begun }).where(sameCall(call)).run();
+    note: (queries, call, started) => {
+      queries.update(idempotency).set({ begun: started }).where(sameCall(call)).run();
     },
 
     branch: makeBranch(space),

@@ -38,13 +38,13 @@ export interface IdempotencyStore {
    * The stored answer of the same call; else the call's claim, null without an Idempotency-Key, and the work is to be done.
    * Throws validation_failed, idempotency_key_reused, idempotency_in_progress, history_gone.
    */
-  claim(walk: RequestContext, bodySha256: string): MaybePromise<ClaimResult>;
+  claim(context: RequestContext, bodySha256: string): MaybePromise<ClaimResult>;
   /** Within a transaction of the verb: records the work that it has started. */
-  note(claim: Claimed, begun: StartedWork): void;
+  note(claim: Claimed, started: StartedWork): void;
   /** Within a transaction of the verb: stores its answer, which is small. */
-  keepNow(walk: RequestContext, claim: Claimed, outcome: string, body: object): void;
+  keepNow(context: RequestContext, claim: Claimed, outcome: string, body: object): void;
   /** Prepares a response for storage; null if the call may be retried. */
-  pack(walk: RequestContext, reply: Outcome): Promise<PackedReply | null>;
+  pack(context: RequestContext, reply: Outcome): Promise<PackedReply | null>;
   /** Within a transaction. */
   keep(queries: Queries, claim: Claimed, packed: PackedReply): void;
   /** Branches the calls of guests with their room. */
@@ -55,38 +55,40 @@ const NOTHING: ClaimResult = { before: null, claim: null };
 
 export function makeIdempotencyStore(database: Database): IdempotencyStore {
   const idempotency = makeIdempotency(database);
-  const claimed = async (walk: RequestContext, asked: IdempotentCall): Promise<ClaimResult> => {
-    const claim = await idempotency.begin(asked);
+  const claimed = async (context: RequestContext, idempotentCall: IdempotentCall): Promise<ClaimResult> => {
+    const claim = await idempotency.begin(idempotentCall);
     if (claim.reply) {
-      walk.call.audit.details = { replayed: true };
-      const reply = walk.operation.secretOutput ? openSealed(claim.reply, walk.request.authorization) : claim.reply;
+      context.call.audit.details = { replayed: true };
+      const reply = context.operation.secretOutput
+        ? openSealed(claim.reply, context.request.authorization)
+        : claim.reply;
       return { before: replayOf(reply), claim: null };
     }
-    walk.ulid = claim.work_ulid;
-    walk.begun = claim.begun ?? undefined;
+    context.ulid = claim.work_ulid;
+    context.begun = claim.begun ?? undefined;
     return { before: null, claim };
   };
   return {
-    claim: (walk, bodySha256) => {
-      const { operation, request, call } = walk;
+    claim: (context, bodySha256) => {
+      const { operation, request, call } = context;
       if (request.idempotency_key === null || !takesIdempotencyKey(operation) || call.caller === null) return NOTHING;
-      return claimed(walk, callOf(call.caller, walk, request.idempotency_key, bodySha256));
+      return claimed(context, callOf(call.caller, context, request.idempotency_key, bodySha256));
     },
 
-    note: ({ call }, begun) => idempotency.note(database.queries, call, begun),
+    note: ({ call }, started) => idempotency.note(database.queries, call, started),
 
-    keepNow: (walk, { call }, outcome, body) => {
-      const reply = { status: statusOf(walk, outcome), body, location: locationOf(walk, body) };
-      idempotency.keep(database.queries, call, packSmall(sealedFor(walk, reply)));
+    keepNow: (context, { call }, outcome, body) => {
+      const reply = { status: statusOf(context, outcome), body, location: locationOf(context, body) };
+      idempotency.keep(database.queries, call, packSmall(sealedFor(context, reply)));
     },
 
-    pack: async (walk, reply) => {
+    pack: async (context, reply) => {
       if (reply.kind === "done") {
         const { status, done, location } = reply;
-        return await idempotency.pack(sealedFor(walk, { status, body: done.body, location }));
+        return await idempotency.pack(sealedFor(context, { status, body: done.body, location }));
       }
       // The client disconnected, so it did not receive the response: a retry resumes the work.
-      if (reply.status >= 500 || walk.request.signal.aborted) return null;
+      if (reply.status >= 500 || context.request.signal.aborted) return null;
       return await idempotency.pack({ status: reply.status, body: reply.problem, location: null });
     },
 

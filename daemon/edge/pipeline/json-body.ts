@@ -7,8 +7,8 @@ export function parseBody(bytes: Uint8Array): Record<string, unknown> {
   try {
     value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch (error) {
-    const what = error instanceof SyntaxError ? "JSON" : "UTF-8 text";
-    throw new ServiceError("invalid_json", { detail: `The body is not valid ${what}.` });
+    const format = error instanceof SyntaxError ? "JSON" : "UTF-8 text";
+    throw new ServiceError("invalid_json", { detail: `The body is not valid ${format}.` });
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new ServiceError("invalid_body", { detail: "The body must be a JSON object." });

@@ -69,10 +69,10 @@ export class RateLimit {
   takeMore(caller: Pick<Caller, "key_id" | "first_key_id">, first: Rate | null, count: number): Rate | null {
     if (first?.isWithin !== true) return first;
     const bucket = this.#bucketOf(firstKeyOf(caller));
-    const lacking = Math.min(count, this.#burst - 1) - bucket.tokens;
-    bucket.tokens += lacking > 0 ? 1 : -count;
-    const rate = this.#rateOf(bucket, lacking <= 0);
-    return lacking > 0 ? { ...rate, retry_seconds: Math.ceil(lacking / this.#perMs / 1000) } : rate;
+    const deficit = Math.min(count, this.#burst - 1) - bucket.tokens;
+    bucket.tokens += deficit > 0 ? 1 : -count;
+    const rate = this.#rateOf(bucket, deficit <= 0);
+    return deficit > 0 ? { ...rate, retry_seconds: Math.ceil(deficit / this.#perMs / 1000) } : rate;
   }
 
   #rateOf({ tokens }: Bucket, isWithin: boolean): Rate {

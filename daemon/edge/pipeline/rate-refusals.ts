@@ -39,11 +39,11 @@ export class RateRefusals {
   settle(): void {
     stopTimer(this.#timer);
     this.#timer = null;
-    const counted = [...this.#counted.values()];
+    const entries = [...this.#counted.values()];
     this.#counted.clear();
-    if (counted.length === 0) return;
+    if (entries.length === 0) return;
     const written = this.#database.commit((queries) => {
-      for (const { last, count } of counted) {
+      for (const { last, count } of entries) {
         const { caller, ...from } = last;
         appendAudit(queries, {
           ...from,

@@ -72,13 +72,13 @@ interface RemoteResponse {
 /** Storage of a verb's results: within its transaction, except for `noteFirst`. */
 export interface Keeper {
   /** Throws if it must not be stored, as proof_required. */
-  requireKept(walk: RequestContext): void;
+  requireKept(context: RequestContext): void;
   /** Runs the step when the change is real, not in a dry run. */
   locally(step: () => void): void;
-  note(claim: Claimed, begun: StartedWork): void;
-  noteFirst(claim: Claimed, begun: StartedWork): Promise<void>;
+  note(claim: Claimed, started: StartedWork): void;
+  noteFirst(claim: Claimed, started: StartedWork): Promise<void>;
   /** Stores its record, or several, and its response if it has a claim. `undo` gets the reversal of the phase change. */
-  keep(walk: RequestContext, outcome: string, body: object, each?: readonly AuditFacts[]): void;
+  keep(context: RequestContext, outcome: string, body: object, each?: readonly AuditFacts[]): void;
   undo(step: () => void): void;
 }
 
@@ -143,12 +143,12 @@ export class RequestContext implements CallEffects {
     return this.lifetime ? this.lifetime.until(work) : work;
   }
 
-  note(begun: StartedWork): void {
-    if (this.claim) this.#keeper.note(this.claim, begun);
+  note(started: StartedWork): void {
+    if (this.claim) this.#keeper.note(this.claim, started);
   }
 
-  async noteFirst(begun: StartedWork): Promise<void> {
-    if (this.claim) await this.#keeper.noteFirst(this.claim, begun);
+  async noteFirst(started: StartedWork): Promise<void> {
+    if (this.claim) await this.#keeper.noteFirst(this.claim, started);
   }
 
   /** If the verb outlasts the call, for example because its key has expired, its result is recorded anyway. */
@@ -248,9 +248,15 @@ export type Outcome =
 export type PipelineReply = Outcome & { rate: Rate | null };
 
 /** The verb's work is done. */
-export function doneAs(walk: RequestContext, done: Done<Operation>): Outcome {
+export function doneAs(context: RequestContext, done: Done<Operation>): Outcome {
   const { outcome, body } = done;
-  return { kind: "done", status: statusOf(walk, outcome), done, location: locationOf(walk, body), replayed: false };
+  return {
+    kind: "done",
+    status: statusOf(context, outcome),
+    done,
+    location: locationOf(context, body),
+    replayed: false,
+  };
 }
 
 export const statusOf = ({ operation }: Pick<RequestContext, "operation">, outcome: string): number =>

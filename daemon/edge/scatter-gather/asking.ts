@@ -8,10 +8,10 @@ export type Asking = NonNullable<PipelineRequest["ask"]>;
 
 /** An input as the query of a URL. */
 export function queryOf({ params }: Operation, input: Input): Record<string, string> {
-  const said = Object.entries(input).filter(
+  const entries = Object.entries(input).filter(
     ([name, value]) => value !== undefined && !Object.hasOwn(params.properties, name),
   );
-  return Object.fromEntries(said.map(([name, value]) => [name, String(value)]));
+  return Object.fromEntries(entries.map(([name, value]) => [name, String(value)]));
 }
 
 /** The lines of a response. Throws if it is of another kind. */

@@ -114,7 +114,7 @@ export const summaryOfAudit: Merging<typeof orgAuditSummary> = {
     const parts = [own, ...others.map(({ body }) => body)].filter(({ total }) => total > 0);
     const added = (of: (part: typeof own) => number) => parts.reduce((sum, part) => sum + of(part), 0);
     const moments = (of: (part: typeof own) => string | null) => parts.flatMap((part) => of(part) ?? []).sort();
-    const counted = {
+    const summary = {
       total: added(({ total }) => total),
       from_at: moments(({ from_at }) => from_at)[0] ?? null,
       to_at: moments(({ to_at }) => to_at).at(-1) ?? null,
@@ -134,8 +134,8 @@ export const summaryOfAudit: Merging<typeof orgAuditSummary> = {
       ),
     };
     const missing = "its records are not counted.";
-    const text = [summaryText(input.room_id, counted), ...warningsOf(silent, missing)].join(" ");
-    return { ...counted, text, ...withWarnings(silent, missing) };
+    const text = [summaryText(input.room_id, summary), ...warningsOf(silent, missing)].join(" ");
+    return { ...summary, text, ...withWarnings(silent, missing) };
   },
 };
 

@@ -80,7 +80,7 @@ export class GatheredEvents {
         const after = isNow ? undefined : afterOf(org_id, place, position.since);
         return ask(host, queryOf(operation, { ...input, after }), until, "lines");
       },
-      patience: (hostId, begun) => this.#patience.until(hostId, begun, PATIENCE_MS),
+      patience: (hostId, pending) => this.#patience.until(hostId, pending, PATIENCE_MS),
       cursorOf: (at) => cursorOf(kindOf(org_id), at),
       lost: (host, error) => log.info("failed to read events of another host", { host, error: String(error) }),
       cut: () => log.info(SLOW_READER.events, { org_id }),

@@ -35,18 +35,18 @@ export interface ExportDeps {
 }
 
 /** Throws as the verb does. */
-export async function exported(deps: ExportDeps, wanted: ExportRequest): Promise<Done<Operation>> {
-  const { operation, lines, caller, input, own, ownPart } = wanted;
+export async function exported(deps: ExportDeps, request: ExportRequest): Promise<Done<Operation>> {
+  const { operation, lines, caller, input, own, ownPart } = request;
   const over = new AbortController();
-  const asked = wanted.parts.map((each) => begin(deps, wanted, each, over.signal));
+  const openings = request.parts.map((each) => begin(deps, request, each, over.signal));
   try {
     const done = ownPart === null ? null : await own(ownPart);
-    const opened = await Promise.all(asked);
+    const opened = await Promise.all(openings);
     const silent = opened.flatMap(({ host, reply }) => (reply ? [] : [host.host_id]));
     const theirs = opened.flatMap(({ host, open, reply }): HostLines[] =>
       reply ? [{ chain: chainNameOf(host), open, reply }] : [],
     );
-    const ours = done?.events ? [{ chain: wanted.ownChain, open: neverAgain, reply: done.events }] : [];
+    const ours = done?.events ? [{ chain: request.ownChain, open: neverAgain, reply: done.events }] : [];
     const events = linesOfAll([...ours, ...theirs], {
       ...{ silent, order: lines.orderOf(input as InputOf<Operation>), slowMs: deps.slowReaderMs },
       limit: typeof input.limit === "number" ? input.limit : Number.POSITIVE_INFINITY,

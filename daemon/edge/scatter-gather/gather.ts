@@ -79,24 +79,24 @@ export class Gather {
   async #merge(rule: Merging<Operation>, operation: Operation, ask: Asking, caller: Caller, input: Input, own: Own) {
     const { own: here, directory } = this.#deps;
     const { ownChain, ownPart, parts } = this.#partsOf(rule, caller, input);
-    const asked = parts.map(({ host, part }) => this.#askOne(ask, host, queryOf(operation, part), rule.patienceMs));
-    const told: HostPart<Done<Operation>["body"]>[] = [];
+    const requests = parts.map(({ host, part }) => this.#askOne(ask, host, queryOf(operation, part), rule.patienceMs));
+    const responses: HostPart<Done<Operation>["body"]>[] = [];
     let absent: unknown = null;
     let done: Done<Operation> = { outcome: firstOutcome(operation) };
     try {
       if (ownPart !== null) {
         done = await own(ownPart);
-        told.push({ host: here, chain: ownChain, body: bodyOf(done) });
+        responses.push({ host: here, chain: ownChain, body: bodyOf(done) });
       }
     } catch (error) {
       if (!isAbsent(error, rule.absent)) throw error;
       absent = error;
     }
-    const answers = await Promise.all(asked);
-    for (const { host, chain, status, body } of answers) if (status === 200) told.push({ host, chain, body });
+    const answers = await Promise.all(requests);
+    for (const { host, chain, status, body } of answers) if (status === 200) responses.push({ host, chain, body });
     const isSilent = (status: number | null) => status !== 200 && !(rule.absent && status === 404);
     const silent = answers.flatMap(({ host, status }) => (isSilent(status) ? [host] : []));
-    const [first, ...others] = told;
+    const [first, ...others] = responses;
     if (!first && silent[0] !== undefined) throw unreachable({ host_id: silent[0] }, NOT_ASKED);
     if (!first && absent === null && rule.none) return { ...done, body: rule.none() };
     if (!first) throw absent;
@@ -140,8 +140,8 @@ export class Gather {
   /** Never rejects. */
   async #askOne(ask: Asking, host: Host, query: Record<string, string>, patienceMs: number) {
     const { host_id } = host;
-    const asked = ask(host, query, timeoutSignal(patienceMs + LATE_MS));
-    const answer = await this.#patience.until(host_id, asked, patienceMs);
+    const pending = ask(host, query, timeoutSignal(patienceMs + LATE_MS));
+    const answer = await this.#patience.until(host_id, pending, patienceMs);
     return { host: host_id, chain: chainNameOf(host), status: answer?.status ?? null, body: answer?.body };
   }
 }

@@ -71,19 +71,20 @@ function pageOf<Item extends { room_uid: string }, Body extends Page<Item>>(
   };
 }
 
-const told = (host: string) => `Its host ${host} does not answer: only the room's name, labels and time are known.`;
+const unreachableNote = (host: string) =>
+  `Its host ${host} does not answer: only the room's name, labels and time are known.`;
 
 function unknownRoom({ room_id, room_uid, org_id, labels, created_at }: PlacedRoom, host: string): RoomRecord {
   return {
     ...{ room_id, room_uid, org_id, host, labels, created_at },
     state: "active",
-    status: { reason: "host_unreachable", message: told(host), last_transition_at: created_at },
+    status: { reason: "host_unreachable", message: unreachableNote(host), last_transition_at: created_at },
     sandbox_count: 0,
     drive: { used_bytes: 0, limit_bytes: 0, file_count: 0 },
     updated_at: created_at,
     expires_at: null,
     created_by: { type: "unknown", id: "" },
-    warnings: [told(host)],
+    warnings: [unreachableNote(host)],
   };
 }
 
@@ -95,6 +96,6 @@ function unknownGlance({ room_id, room_uid, labels, created_at }: PlacedRoom, ho
     drive: { used_bytes: 0, limit_bytes: 0 },
     cost: null,
     expires_at: null,
-    warnings: [told(host)],
+    warnings: [unreachableNote(host)],
   };
 }

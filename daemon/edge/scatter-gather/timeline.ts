@@ -40,7 +40,7 @@ export interface TimelineOptions {
   /** The events after a position; undefined: it has none yet. The first event has the position at which they start. */
   ask(host: Host, place: number | undefined, until: AbortSignal, isFirst: boolean): Promise<HostResponse>;
   /** Waits a limited time for a host's first response. Null: it timed out. Never rejects. */
-  patience(hostId: string, begun: Promise<true>): Promise<true | null>;
+  patience(hostId: string, pending: Promise<true>): Promise<true | null>;
   cursorOf(position: Position): string;
   /** Called when the host's events are unavailable for now. */
   lost(hostId: string, error: unknown): void;
@@ -99,13 +99,13 @@ export class Timeline {
   async start(): Promise<void> {
     const { others, patience, follow } = this.#options;
     const members = others().map((host) => this.#enter(host, true));
-    const begun = await Promise.all(members.map(({ host, begun }) => patience(host.host_id, begun.promise)));
+    const starts = await Promise.all(members.map(({ host, begun }) => patience(host.host_id, begun.promise)));
     if (this.#isGone) {
       this.end();
       throw new ServiceError("history_gone", { detail: "A host no longer keeps the events that come next." });
     }
     // Without `follow` the reader waits for the end of all hosts, and a silent one is reported there.
-    for (const [index, member] of members.entries()) if (follow && begun[index] === null) this.#silent(member);
+    for (const [index, member] of members.entries()) if (follow && starts[index] === null) this.#silent(member);
     void this.#tellOwn();
   }
 

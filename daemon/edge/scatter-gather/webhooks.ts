@@ -50,7 +50,7 @@ export const deliveriesOfAll: Merging<typeof webhookDeliveries> = {
   },
 };
 
-const bodiesOf = <Body>(told: readonly HostPart<Body>[]): Body[] => told.map(({ body }) => body);
+const bodiesOf = <Body>(parts: readonly HostPart<Body>[]): Body[] => parts.map(({ body }) => body);
 
 /** One webhook with the deliveries of all hosts. It is failing if it fails on any host, since the earliest such time. */
 function together(own: WebhookRecord, others: readonly WebhookRecord[]): WebhookRecord {

@@ -297,17 +297,17 @@ export class Connection implements OpenConnection {
   async #carry(host: Host, proof: Omit<Login, "type" | "client">, orgId?: OrgId): Promise<Outcome> {
     const { others } = this.deps;
     if (!others) throw new ServiceError("host_unreachable");
-    const gone = this.#aborted.signal;
-    const socket = await openTo(others, host, this.#address, gone);
+    const signal = this.#aborted.signal;
+    const socket = await openTo(others, host, this.#address, signal);
     if (socket === null) {
       // An older host takes no forwarded sessions.
       const names = namesOf(proof.user);
       if (names && orgId) this.#told = { sentence: sentenceFor(others, host, names), org_id: orgId };
       return forwarded(null);
     }
-    const begun = await Ingress.begin(socket, host, { ...proof, client: this.#clientVersion }, gone);
-    if ("problem" in begun) return forwarded(begun.problem);
-    const { session: on, org_id } = begun;
+    const started = await Ingress.begin(socket, host, { ...proof, client: this.#clientVersion }, signal);
+    if ("problem" in started) return forwarded(started.problem);
+    const { session: on, org_id } = started;
     this.#opening = { on, org_id };
     this.#carried = on;
     void on.over.then((why) => this.#overElsewhere(why));
@@ -357,12 +357,12 @@ export class Connection implements OpenConnection {
       if (FORWARDS_BACK.includes(name)) this.notes.add(NO_WAY_BACK);
       reject?.();
     });
-    const forward = (where: Where, accept: () => ServerChannel, reject: () => void) => {
+    const forward = (destination: Where, accept: () => ServerChannel, reject: () => void) => {
       if (this.#open >= limits.max_channels) return reject();
       this.#open++;
       const leave = () => this.#open--;
       const refuse = (reason: string) => refuseOpening(this.#client, reject, reason);
-      serveForward(where, this, accept, refuse).then(leave, (error: unknown) => {
+      serveForward(destination, this, accept, refuse).then(leave, (error: unknown) => {
         leave();
         this.trouble(error);
       });

@@ -15,13 +15,13 @@ export type Where = { host: string; port: number } | { path: string };
 
 /** `refuse` is called with a reason that the client shows. */
 export async function serveForward(
-  where: Where,
+  destination: Where,
   connection: OpenConnection,
   accept: () => ServerChannel,
   refuse: (reason: string) => void,
 ): Promise<void> {
   const taken: GuestPort[] = [];
-  const refused = await connection.opening.forward({ ...where }, (opened) => void taken.push(opened));
+  const refused = await connection.opening.forward({ ...destination }, (opened) => void taken.push(opened));
   const [opened] = taken;
   // A connection that could not be recorded is refused although it is open; a channel of a client that is gone would never close.
   if (opened && refused === null && !connection.isOver) return await follow(accept(), opened, connection);

@@ -10,7 +10,7 @@ export type SessionKind = "exec" | "shell" | "sftp";
 export interface Opening {
   /** Starts a command and passes it to `take`; resolves to the reason of a refusal, or null. A started command may still be refused. */
   begin(
-    what: SessionKind,
+    kind: SessionKind,
     fields: Record<string, unknown>,
     take: (command: LiveCommand) => void,
   ): Promise<string | null>;

@@ -43,8 +43,13 @@ export async function hasRoom(
 }
 
 /** Opens a socket to the host for one session; null: the host accepts none. Rejects with host_unreachable. */
-export function openTo({ client }: OtherHosts, host: Host, ip: string, gone: AbortSignal): Promise<HostSocket | null> {
-  return openHostSocket(client, host, { ip, request_id: newId("req") }, gone);
+export function openTo(
+  { client }: OtherHosts,
+  host: Host,
+  ip: string,
+  signal: AbortSignal,
+): Promise<HostSocket | null> {
+  return openHostSocket(client, host, { ip, request_id: newId("req") }, signal);
 }
 
 /** A login at another host, as an outcome of the pipeline. */

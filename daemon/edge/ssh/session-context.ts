@@ -115,11 +115,11 @@ export class SessionContext implements Opening {
   }
 
   begin(
-    what: SessionKind,
+    kind: SessionKind,
     fields: Record<string, unknown>,
     take: (command: LiveCommand) => void,
   ): Promise<string | null> {
-    return this.#ask(this.#deps.ssh.verbs[what](this.#heldNow, take), fields);
+    return this.#ask(this.#deps.ssh.verbs[kind](this.#heldNow, take), fields);
   }
 
   forward(fields: Record<string, unknown>, take: (port: GuestPort) => void): Promise<string | null> {

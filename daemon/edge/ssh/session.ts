@@ -27,21 +27,21 @@ export function serveSession(requests: SessionRequests, connection: OpenConnecti
   let screen: { term: string; rows: number; cols: number } | null = null;
   let command: LiveCommand | null = null;
 
-  const begin = async (channel: ServerChannel, what: SessionKind, fields: Record<string, unknown>) => {
+  const begin = async (channel: ServerChannel, kind: SessionKind, fields: Record<string, unknown>) => {
     const writer = new ChannelWriter(channel, connection.line, ownerOf(connection.orgId));
-    let gone = false;
+    let isClosed = false;
     connection.watch(channel, () => {
-      gone = true;
+      isClosed = true;
       writer.close();
       command?.hangUp();
     });
-    if (gone) return;
-    const refused = await connection.opening.begin(what, fields, (taken) => {
+    if (isClosed) return;
+    const refused = await connection.opening.begin(kind, fields, (taken) => {
       command = taken;
     });
     // A started command that could not be recorded is refused.
-    if (gone || refused !== null) command?.hangUp();
-    if (gone) return;
+    if (isClosed || refused !== null) command?.hangUp();
+    if (isClosed) return;
     // Notes precede the command's own output, on a stream without data.
     for (const note of connection.notes) {
       connection.notes.delete(note);
@@ -54,9 +54,9 @@ export function serveSession(requests: SessionRequests, connection: OpenConnecti
       channel.end();
     }
   };
-  const start = (channel: ServerChannel | undefined, what: SessionKind, fields: Record<string, unknown>) => {
+  const start = (channel: ServerChannel | undefined, kind: SessionKind, fields: Record<string, unknown>) => {
     // A session has one command; ssh2 gives no channel for a second one.
-    if (channel) begin(channel, what, fields).catch((error: unknown) => connection.trouble(error));
+    if (channel) begin(channel, kind, fields).catch((error: unknown) => connection.trouble(error));
   };
 
   requests.on("env", (accept, reject, { key, val }) => {

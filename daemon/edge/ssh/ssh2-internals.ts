@@ -161,7 +161,7 @@ async function tryConnection(
       resolve(channel);
     });
   });
-  const asked = await new Promise<ClientChannel>((done, fail) =>
+  const clientChannel = await new Promise<ClientChannel>((done, fail) =>
     client.exec("probe", (error, channel) => (error ? fail(error) : done(channel))),
   );
   const given = await opened;
@@ -169,7 +169,7 @@ async function tryConnection(
   for (const name of WAITING) expect(name in given, name);
   expect(packetSizeOf(channel) > 0 && !isClosed(channel), "incoming and outgoing of a channel");
   const readable = new Promise((done) => given.once("readable", done));
-  asked.write("probe");
+  clientChannel.write("probe");
   await readable;
   expect(unreadPackets(channel) === 1, "_readableState.buffer");
   const inside = insideOf(connection);
@@ -184,7 +184,7 @@ async function tryConnection(
   expect(isExchangingKeys(connection), "_kexinit during an exchange of keys");
   await rekeyed;
   const ended = new Promise((done) => given.once("close", done));
-  asked.close();
+  clientChannel.close();
   given.resume();
   await ended;
   expect(isClosed(channel), "incoming.state of a channel that was closed");

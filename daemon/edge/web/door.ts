@@ -71,7 +71,7 @@ export interface WebDoor {
   /** Never rejects. */
   answer(request: PageRequest): Promise<Response>;
   /** The challenge for an MCP client without a valid token, or without these scopes; null if sign-in is not possible. */
-  challenge(lacks: readonly string[] | null, asked: URL): string | null;
+  challenge(lacks: readonly string[] | null, requestedUrl: URL): string | null;
   /**
    * The signed-in user, for a request of the API: null without a session's cookie. The returned function throws session_ended, and
    * foreign_request if the request is not from a page of ours.
@@ -110,15 +110,16 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
   };
 
   /** For a page request by another loopback name: the URL of the page at the canonical origin; else null. */
-  const canonicalOf = ({ method, headers: said, url }: PageRequest): string | null => {
+  const canonicalOf = ({ method, headers: requestHeaders, url }: PageRequest): string | null => {
     const { origin } = place();
-    if (!isVisit(method, said) || url.origin === origin || !originsOf(origin).includes(url.origin)) return null;
+    if (!isVisit(method, requestHeaders) || url.origin === origin || !originsOf(origin).includes(url.origin))
+      return null;
     return origin + url.pathname + url.search;
   };
 
   const handlerOf = (path: string): Handler | undefined => pages.find((page) => page.is(path))?.handler;
 
-  const answerWith = (outcome: Outcome, asked: Headers, visit?: WebContext): Response => {
+  const answerWith = (outcome: Outcome, requestHeaders: Headers, visit?: WebContext): Response => {
     const { hub, leadsOut } = "page" in outcome ? outcome.page : {};
     const shown = new Headers(hub ? hubHeaders(hub.nonce) : leadsOut ? headers.out : headers.here);
     for (const [cookie, value] of Object.entries(outcome.cookies ?? ({} satisfies Cookies))) {
@@ -130,8 +131,8 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
       const { page, retry_after_seconds: wait = null } = outcome;
       if (wait !== null) shown.set("Retry-After", String(Math.ceil(wait)));
       if (outcome.look_again_seconds !== undefined) shown.set("Refresh", String(outcome.look_again_seconds));
-      const said = visit?.isPost === false && page.who ? notices.take(visit.asked.session_id) : null;
-      return new Response(render(page, said, { hasHosts: deps.hasHosts(), colours: coloursIn(asked) }), {
+      const notice = visit?.isPost === false && page.who ? notices.take(visit.asked.session_id) : null;
+      return new Response(render(page, notice, { hasHosts: deps.hasHosts(), colours: coloursIn(requestHeaders) }), {
         status: page.status ?? 200,
         headers: shown,
       });
@@ -200,17 +201,17 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
       isHubFile(path) ||
       handlerOf(path) !== undefined,
 
-    challenge: (lacks, asked) => {
+    challenge: (lacks, requestedUrl) => {
       if (!place().isTrustworthy) return null;
-      const url = askedOf(deps.url(), asked);
+      const url = askedOf(deps.url(), requestedUrl);
       return lacks === null ? challengeOf(url) : stepUpOf(url, lacks);
     },
 
-    sessionOf: (asked) => {
-      const secret = cookieIn(asked, "session", place().isSecure);
+    sessionOf: (requestHeaders) => {
+      const secret = cookieIn(requestHeaders, "session", place().isSecure);
       if (secret === null) return null;
       return () => {
-        if (!isFromOurPage(asked, place().origin)) throw new ServiceError("foreign_request");
+        if (!isFromOurPage(requestHeaders, place().origin)) throw new ServiceError("foreign_request");
         return users.recognise(secret);
       };
     },
@@ -260,7 +261,11 @@ function pagesOf(handlers: Handlers): ServedPage[] {
   if (listed !== handled) throw new Error(`edge/web/routes.ts lists ${listed}; there are handlers for ${handled}`);
   return Object.entries(handlers).map(([path, handler]) => {
     const pattern = parsePath(path);
-    return { is: (asked) => asked.split("/").length === pattern.length && matchPath(pattern, asked) !== null, handler };
+    return {
+      is: (requestedPath) =>
+        requestedPath.split("/").length === pattern.length && matchPath(pattern, requestedPath) !== null,
+      handler,
+    };
   });
 }
 

@@ -63,7 +63,7 @@ const current = (path: string, at: string) => (path === at ? new Markup(' aria-c
  */
 export function render(
   { title, at = "/account", who = null, body, hub }: Page,
-  said: string | null = null,
+  notice: string | null = null,
   { hasHosts = false, colours = null }: { hasHosts?: boolean; colours?: string | null } = {},
 ): string {
   const entries = RAIL.filter(([, name]) => name !== HOSTS || (hasHosts && who?.isKeeper));
@@ -78,7 +78,7 @@ export function render(
 <html lang="en"${colours === null ? "" : html` data-colours="${colours}"`}><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title} · roomd</title><link rel="icon" href="data:,">${style}</head>
 <body class="${who ? "inside" : "outside"}"><a class="skip" href="#main">Skip to content</a>${rail}
-<main id="main" tabindex="-1">${said === null ? "" : html`<p class="done" role="status">${said}</p>`}${body}</main><p class="said" role="status" aria-live="polite"></p>${script}</body></html>`;
+<main id="main" tabindex="-1">${notice === null ? "" : html`<p class="done" role="status">${notice}</p>`}${body}</main><p class="said" role="status" aria-live="polite"></p>${script}</body></html>`;
   return page.text;
 }
 

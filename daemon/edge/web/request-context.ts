@@ -33,7 +33,7 @@ export interface WebContext {
 
 /** `recognise` throws if no user is signed in. */
 export function makeCall(
-  road: Pipeline,
+  pipeline: Pipeline,
   operations: readonly Bound[],
   { request_id, ip, signal, ask }: PageRequest,
   recognise: () => Caller,
@@ -49,7 +49,7 @@ export function makeCall(
     }
     const hasBody = operation.body !== null;
     const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ""));
-    const reply = await road.run(bound, {
+    const reply = await pipeline.run(bound, {
       source: "web",
       request_id,
       ip,

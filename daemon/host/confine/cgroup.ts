@@ -70,8 +70,9 @@ function delegate(mount: string): boolean {
   if (!CONTROLLERS.every((name) => there.includes(name))) return false;
   try {
     mkdirSync(join(mount, "roomd"), { recursive: true });
-    const wanted = [...CONTROLLERS, ...(there.includes(IO) ? [IO] : [])].map((name) => `+${name}`).join(" ");
-    for (const group of [mount, join(mount, "roomd")]) writeFileSync(join(group, "cgroup.subtree_control"), wanted);
+    const controllers = [...CONTROLLERS, ...(there.includes(IO) ? [IO] : [])].map((name) => `+${name}`).join(" ");
+    for (const group of [mount, join(mount, "roomd")])
+      writeFileSync(join(group, "cgroup.subtree_control"), controllers);
     return true;
   } catch {
     return false;

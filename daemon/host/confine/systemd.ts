@@ -47,9 +47,9 @@ export function makeScopes(bus: Pick<Bus, "call"> = new Bus(), groupsOf = groups
       } catch (error) {
         if (!(error instanceof BusError) || error.error_name !== NOT_DELEGATED) throw error;
         // The scope of a guest that an earlier daemon started accepts no more processes: this one gets a separate scope.
-        const beside = scopeOf(`${sandboxId}-${pid}`);
-        await bus.call(startCall(sandboxId, pid, null, beside));
-        await untilIn(pid, beside, groupsOf);
+        const separateScope = scopeOf(`${sandboxId}-${pid}`);
+        await bus.call(startCall(sandboxId, pid, null, separateScope));
+        await untilIn(pid, separateScope, groupsOf);
       }
     },
     limit: (sandboxId, limits) => bus.call(limitCall(sandboxId, limits)),

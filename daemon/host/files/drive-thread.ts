@@ -23,11 +23,11 @@ self.onmessage = async ({ data }: MessageEvent<Ordered & { flag: SharedArrayBuff
     Bun.sleepSync(REST_MS);
     since = monotonicMs();
   };
-  const told = await done(data, between).then(
+  const report = await done(data, between).then(
     (copied): CopyReport => ({ copied }),
     (error: unknown): CopyReport => ({ error: String(error), code: errnoOf(error) ?? null }),
   );
-  postMessage(told);
+  postMessage(report);
 };
 
 async function done(order: Ordered, between: () => void): Promise<Copied> {

@@ -24,6 +24,6 @@ self.onmessage = ({ data: order }: MessageEvent<HashOrder>) => {
   if (order.does === "end") tell({ id, hex: known?.hash.digest("hex") ?? "" });
 };
 
-function tell(told: HashTold): void {
-  postMessage(told);
+function tell(message: HashTold): void {
+  postMessage(message);
 }

@@ -105,9 +105,9 @@ class ThreadedHash implements Disposable {
 
   /** For the thread: it has completed the oldest order. */
   told(hex: string): void {
-    const asked = this.#asked.shift();
-    asked?.go();
-    asked?.resolve(hex);
+    const request = this.#asked.shift();
+    request?.go();
+    request?.resolve(hex);
   }
 
   fail(error: Error): void {

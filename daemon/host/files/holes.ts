@@ -38,10 +38,10 @@ function ask(look: Looked): Promise<number> {
 function startThread(): Worker {
   const made = new Worker(new URL("./seek-thread.ts", import.meta.url).href);
   made.unref();
-  made.onmessage = ({ data: said }: MessageEvent<number | string>) => {
-    const asked = waiting.shift();
-    if (typeof said === "number") asked?.resolve(said);
-    else asked?.reject(new Error(said));
+  made.onmessage = ({ data: result }: MessageEvent<number | string>) => {
+    const request = waiting.shift();
+    if (typeof result === "number") request?.resolve(result);
+    else request?.reject(new Error(result));
   };
   made.onerror = ({ message }) => {
     thread = null;

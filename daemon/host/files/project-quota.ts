@@ -70,8 +70,8 @@ function tryOn(scratch: string, calls: QuotaCalls): QuotaFindings {
   }
 }
 
-function measured(what: string): QuotaFindings {
-  return { kind: "measured", reason: `The file system of data_dir ${what}, so drives are measured.` };
+function measured(problem: string): QuotaFindings {
+  return { kind: "measured", reason: `The file system of data_dir ${problem}, so drives are measured.` };
 }
 
 /** The drives' quotas; on a host without support for them all operations do nothing. */

@@ -9,11 +9,11 @@ export async function answerOf(
   link: GuestLink,
   request: { method: string },
   deadlineMs: number,
-  what: string,
+  label: string,
 ): Promise<object> {
   const stream = link.open(request);
   try {
-    return Object(await within(stream.finished, deadlineMs, what)) as object;
+    return Object(await within(stream.finished, deadlineMs, label)) as object;
   } finally {
     stream.fail(StreamErrorCode.detached, "the host has stopped waiting");
   }

@@ -48,7 +48,7 @@ async function connectBy(
   first?: Uint8Array,
 ): Promise<GuestPort> {
   const stream = link.open(request);
-  const begun = first && stream.write(Channel.stdin, first);
+  const firstWrite = first && stream.write(Channel.stdin, first);
   const close = () => stream.fail(StreamErrorCode.detached, "the host has closed the connection");
   const opened = Promise.withResolvers<void>();
   stream.hear((event) => {
@@ -58,7 +58,7 @@ async function connectBy(
     const early = { code: StreamErrorCode.internal, message: "the connection ended before it began" };
     const refused = stream.finished.then(() => Promise.reject(new StreamError(early)));
     await within(Promise.race([opened.promise, refused]), ANSWER_MS, "connecting in the guest");
-    await begun;
+    await firstWrite;
   } catch (error) {
     close();
     throw error;

@@ -14,32 +14,32 @@ type Unsure = Partial<Record<keyof ExecState, unknown>>;
 
 export function readState(value: unknown): ExecState {
   if (typeof value !== "object" || value === null) throw new Error("the guest reported no execution");
-  const told = value as Unsure;
-  const isRunning = told.state === "running";
-  const started = moment(told.started_at_ms) ?? wallMs();
+  const report = value as Unsure;
+  const isRunning = report.state === "running";
+  const started = moment(report.started_at_ms) ?? wallMs();
   return {
-    exec_id: text(told.exec_id, MAX_TEXT_CHARACTERS),
-    number: count(told.number),
+    exec_id: text(report.exec_id, MAX_TEXT_CHARACTERS),
+    number: count(report.number),
     state: isRunning ? "running" : "exited",
-    argv: words(told.argv),
-    cwd: text(told.cwd, MAX_TEXT_CHARACTERS),
-    user: text(told.user, MAX_TEXT_CHARACTERS),
-    pid: Number.isSafeInteger(told.pid) ? (told.pid as number) : null,
-    timeout_ms: count(told.timeout_ms),
-    exit_code: Number.isSafeInteger(told.exit_code) ? (told.exit_code as number) : null,
-    signal: told.signal === null || told.signal === undefined ? null : text(told.signal, MAX_SIGNAL_CHARACTERS),
-    timed_out: told.timed_out === true,
-    ...(told.oom === true && { oom: true }),
-    stdout_bytes: count(told.stdout_bytes),
-    stderr_bytes: count(told.stderr_bytes),
-    oldest_seq: count(told.oldest_seq),
-    last_seq: count(told.last_seq),
-    stdin_bytes: count(told.stdin_bytes),
-    stdin_open: told.stdin_open === true,
+    argv: words(report.argv),
+    cwd: text(report.cwd, MAX_TEXT_CHARACTERS),
+    user: text(report.user, MAX_TEXT_CHARACTERS),
+    pid: Number.isSafeInteger(report.pid) ? (report.pid as number) : null,
+    timeout_ms: count(report.timeout_ms),
+    exit_code: Number.isSafeInteger(report.exit_code) ? (report.exit_code as number) : null,
+    signal: report.signal === null || report.signal === undefined ? null : text(report.signal, MAX_SIGNAL_CHARACTERS),
+    timed_out: report.timed_out === true,
+    ...(report.oom === true && { oom: true }),
+    stdout_bytes: count(report.stdout_bytes),
+    stderr_bytes: count(report.stderr_bytes),
+    oldest_seq: count(report.oldest_seq),
+    last_seq: count(report.last_seq),
+    stdin_bytes: count(report.stdin_bytes),
+    stdin_open: report.stdin_open === true,
     started_at_ms: started,
-    finished_at_ms: isRunning ? null : (moment(told.finished_at_ms) ?? started),
-    tag: text(told.tag, MAX_EXEC_TAG_CHARACTERS),
-    note: text(told.note, MAX_EXEC_TAG_CHARACTERS),
+    finished_at_ms: isRunning ? null : (moment(report.finished_at_ms) ?? started),
+    tag: text(report.tag, MAX_EXEC_TAG_CHARACTERS),
+    note: text(report.note, MAX_EXEC_TAG_CHARACTERS),
   };
 }
 

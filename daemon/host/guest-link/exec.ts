@@ -128,10 +128,10 @@ export async function endedInGuest(link: GuestLink, settled: readonly string[]):
 }
 
 async function following(link: GuestLink, stream: Stream, after: number): Promise<Following> {
-  const begun = Promise.withResolvers<ExecState>();
+  const started = Promise.withResolvers<ExecState>();
   stream.hear((event) => {
     const { type, execution } = event as { type?: unknown; execution?: unknown };
-    if (type === "following") begun.resolve(readState(execution));
+    if (type === "following") started.resolve(readState(execution));
   });
   // Until its report states otherwise: a running execution is announced before its report.
   let existing = true;
@@ -141,11 +141,14 @@ async function following(link: GuestLink, stream: Stream, after: number): Promis
   });
   // An execution that is over may send its end alone; any other stream that ends before `following` has ended too early.
   const tooEarly = new StreamError({ code: StreamErrorCode.internal, message: "the guest's answer ended too early" });
-  finished.then((told) => (told.state === "running" ? begun.reject(tooEarly) : begun.resolve(told)), begun.reject);
+  finished.then(
+    (finalState) => (finalState.state === "running" ? started.reject(tooEarly) : started.resolve(finalState)),
+    started.reject,
+  );
   const giveUp = afterGuestMs(link.standstill, ANSWER_MS, () =>
     stream.fail(StreamErrorCode.link_closed, "the guest agent did not answer"),
   );
-  const execution = await begun.promise.finally(giveUp);
+  const execution = await started.promise.finally(giveUp);
   return {
     execution,
     get existing() {

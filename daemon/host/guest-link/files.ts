@@ -210,14 +210,14 @@ function partOf(link: GuestLink, stream: Stream, length: number): ReadableStream
 
 /** Resolves with the first event of this type. */
 async function said(link: GuestLink, stream: Stream, type: string): Promise<Record<string, unknown>> {
-  const heard = Promise.withResolvers<Record<string, unknown>>();
+  const received = Promise.withResolvers<Record<string, unknown>>();
   stream.hear((event) => {
-    const told = Object(event) as Record<string, unknown>;
-    if (told.type === type) heard.resolve(told);
+    const message = Object(event) as Record<string, unknown>;
+    if (message.type === type) received.resolve(message);
   });
   const early = () => Promise.reject(new Error("the guest's answer ended too early"));
   const giveUp = deadline(link, stream, ANSWER_MS);
-  return await Promise.race([heard.promise, stream.finished.then(early)]).finally(giveUp);
+  return await Promise.race([received.promise, stream.finished.then(early)]).finally(giveUp);
 }
 
 async function answered(link: GuestLink, request: { method: string }, ms: number): Promise<Required<FileAnswer>> {

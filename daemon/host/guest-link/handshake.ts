@@ -226,8 +226,8 @@ export interface Valve {
 }
 
 function readHello(body: unknown): Hello {
-  const said = body as Partial<Record<keyof Hello, unknown>>;
-  const { generation, version, nonce, guest_cid, set_up, challenge, proofs, restores } = said;
+  const hello = body as Partial<Record<keyof Hello, unknown>>;
+  const { generation, version, nonce, guest_cid, set_up, challenge, proofs, restores } = hello;
   if (
     typeof generation !== "number" ||
     typeof version !== "string" ||

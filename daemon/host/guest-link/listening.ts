@@ -11,8 +11,10 @@ export async function listeningInGuest(link: GuestLink, ports: readonly number[]
   const request: ListeningRequest = { method: "listening", ports: [...ports] };
   const stream = link.open(request);
   try {
-    const told = Object(await within(stream.finished, ANSWER_MS, "listing the listening ports")) as { ports?: unknown };
-    const found: unknown[] = Array.isArray(told.ports) ? told.ports : [];
+    const response = Object(await within(stream.finished, ANSWER_MS, "listing the listening ports")) as {
+      ports?: unknown;
+    };
+    const found: unknown[] = Array.isArray(response.ports) ? response.ports : [];
     return new Set(ports.filter((port) => found.includes(port)));
   } finally {
     stream.fail(StreamErrorCode.detached, "the host has stopped waiting");

@@ -85,15 +85,15 @@ export async function attachTerminal(
 ): Promise<AttachedTerminal> {
   const request: TerminalAttachRequest = { method: "terminal_attach", terminal_id, since, takeover };
   const stream = link.open(request);
-  const said = Promise.withResolvers<Partial<TerminalAttached>>();
+  const received = Promise.withResolvers<Partial<TerminalAttached>>();
   stream.hear((event) => {
     const attached = Object(event) as Partial<TerminalAttached>;
-    if (attached.type === "attached") said.resolve(attached);
+    if (attached.type === "attached") received.resolve(attached);
   });
   const detach = () => stream.fail(StreamErrorCode.detached, "the host has detached");
   try {
     const refused = stream.finished.then(() => Promise.reject(new Error("the terminal ended before it was shown")));
-    const { offset, rows, cols } = await within(Promise.race([said.promise, refused]), ANSWER_MS, "attaching");
+    const { offset, rows, cols } = await within(Promise.race([received.promise, refused]), ANSWER_MS, "attaching");
     return {
       offset: countOf(offset),
       rows: sizeOf(rows),
@@ -139,7 +139,7 @@ export async function watchTerminal(
 ): Promise<WatchedTerminal> {
   const request: TerminalWatchRequest = { method: "terminal_watch", terminal_id, since };
   const stream = link.open(request);
-  const begun = Promise.withResolvers<void>();
+  const started = Promise.withResolvers<void>();
   const marks: (TerminalSkipped | TerminalResized)[] = [];
   /** Offset of the next byte; -1 before the start. */
   let at = -1;
@@ -160,7 +160,7 @@ export async function watchTerminal(
       at = mark.offset;
       show({ type: "from", offset: at });
       show({ type: "size", rows: mark.rows, cols: mark.cols });
-      begun.resolve();
+      started.resolve();
     } else if (mark && mark.type !== "watching" && at >= 0) {
       marks.push(mark);
       if (marks.length > MAX_MARKS)
@@ -183,7 +183,7 @@ export async function watchTerminal(
   const stop = () => stream.fail(StreamErrorCode.detached, "the host stopped watching");
   try {
     const refused = stream.finished.then(() => Promise.reject(new Error("the terminal ended before it was shown")));
-    await within(Promise.race([begun.promise, refused]), ANSWER_MS, "watching");
+    await within(Promise.race([started.promise, refused]), ANSWER_MS, "watching");
     const ended = showAll();
     ended.catch(() => {});
     return { ended, stop };

@@ -202,15 +202,15 @@ export class WarmPool {
     const plan = { sandbox_id, image, paths, vcpu_count: image.snapshot_vcpus, memory_mib };
     let launched: Launched | undefined;
     try {
-      const begun = monotonicMs();
+      const startedAt = monotonicMs();
       launched = await launchGuest(this.#deps.host(), plan, "snapshot", { awaited: awaited.signal });
-      const launch_ms = Math.round(monotonicMs() - begun);
+      const launch_ms = Math.round(monotonicMs() - startedAt);
       await warmUp(launched.parts, rehearsal.signal);
       this.#deps.log.info("warm machine ready", {
         sandbox_id,
         memory_mib,
         launch_ms,
-        ready_ms: Math.round(monotonicMs() - begun),
+        ready_ms: Math.round(monotonicMs() - startedAt),
       });
       if (!isAlive(launched.parts.machine.process)) throw new Error("QEMU ended while its guest warmed up");
       return launched;
@@ -267,8 +267,8 @@ type Sizes = ReadonlyMap<string | null, Pick<PoolTarget, "size" | "memory_mib">>
 const nameOf = ({ image }: Pick<OfSnapshot, "image">) => image.snapshot_memory;
 
 /** Whether the machine is of that snapshot, and has at most that memory. */
-function isOf(member: WarmMachine, wanted: OfSnapshot): boolean {
-  return nameOf(member) === nameOf(wanted) && member.memory_mib <= wanted.memory_mib;
+function isOf(member: WarmMachine, target: OfSnapshot): boolean {
+  return nameOf(member) === nameOf(target) && member.memory_mib <= target.memory_mib;
 }
 
 /** Machines with more memory than wanted, or in excess of the wanted number of their snapshot, the latest of each. */
@@ -283,9 +283,9 @@ function beyond(members: readonly WarmMachine[], sizes: Sizes): WarmMachine[] {
   });
 }
 
-function sizesOf(wanted: readonly PoolTarget[]): Sizes {
+function sizesOf(targets: readonly PoolTarget[]): Sizes {
   const sizes = new Map<string | null, Pick<PoolTarget, "size" | "memory_mib">>();
-  for (const each of wanted) {
+  for (const each of targets) {
     const { size = 0, memory_mib = each.memory_mib } = sizes.get(nameOf(each)) ?? {};
     sizes.set(nameOf(each), { size: Math.max(size, each.size), memory_mib: Math.min(memory_mib, each.memory_mib) });
   }

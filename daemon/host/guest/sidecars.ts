@@ -144,9 +144,9 @@ export class Sidecars {
   }
 
   /** Retries until the replacement succeeds. False if it never can; rejects when the guest ends first. */
-  async #untilDone(what: string, replace: () => Promise<void>): Promise<boolean> {
+  async #untilDone(part: string, replace: () => Promise<void>): Promise<boolean> {
     const { host, plan } = this.#parts;
-    const log = host.log.with({ sandbox_id: plan.sandbox_id, part: what });
+    const log = host.log.with({ sandbox_id: plan.sandbox_id, part: part });
     for (let attempt = 0; ; attempt++) {
       try {
         await replace();

@@ -215,7 +215,7 @@ export function guestOf(parts: GuestParts, startMode: Guest["start_mode"], timin
     await undoAll<GuestParts>(steps as readonly Step<GuestParts>[], parts);
   };
   /** Exclusive access to its parts and its layers. A stranded guest ends. */
-  const alone = async <T>(work: () => Promise<T>, afterwards: "stays" | "goes on"): Promise<T> => {
+  const runExclusively = async <T>(work: () => Promise<T>, afterwards: "stays" | "goes on"): Promise<T> => {
     await keeper.end();
     const goOn = () => {
       keeper.begin();
@@ -248,8 +248,8 @@ export function guestOf(parts: GuestParts, startMode: Guest["start_mode"], timin
       return share ? host.restraints.answering(share, () => change(machine)) : change(machine);
     },
     shortener,
-    save: (signal) => alone(() => saveGuest(parts, signal), "stays"),
-    snapshot: (request, signal) => alone(() => snapshotGuest(parts, request, signal), "goes on"),
+    save: (signal) => runExclusively(() => saveGuest(parts, signal), "stays"),
+    snapshot: (request, signal) => runExclusively(() => snapshotGuest(parts, request, signal), "goes on"),
     leave: () => endBy(stepsBesideDisk(record.now.mode)),
     end: () => endBy(allSteps(record.now.mode)),
   };

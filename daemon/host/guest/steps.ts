@@ -91,13 +91,13 @@ const disk: Step<LaunchParts> = {
       return;
     }
     const { kernel, initramfs, root } = image;
-    const [which, empty] =
+    const [layer, empty] =
       record.now.mode === "snapshot"
         ? (["disk", image.snapshot_overlay] as const)
         : (["root", image.cold_overlay] as const);
-    const of = { kernel, initramfs, root, empty, disk: which === "disk" ? image.snapshot_disk : null };
+    const of = { kernel, initramfs, root, empty, disk: layer === "disk" ? image.snapshot_disk : null };
     await Promise.all([linkBase(of, paths.base), copyOverlay(empty, paths.overlay)]);
-    layOver(paths.overlay, which);
+    layOver(paths.overlay, layer);
     await ownFile(paths.overlay, uid);
   },
   undo: async (parts) => {

@@ -34,12 +34,12 @@ type WarmUpParts = Launched["parts"];
 /** Resolves once the machine is paused, soon after `signal` is aborted. Throws if it is unusable. */
 export async function warmUp(parts: WarmUpParts, signal: AbortSignal): Promise<void> {
   const { machine, plan, host } = parts;
-  const wanted = Promise.withResolvers<"devices">();
+  const devicesRequested = Promise.withResolvers<"devices">();
   const rehearsed = Promise.withResolvers<"over">();
   let printed = "";
   const unlisten = machine.onConsole((bytes) => {
     printed = (printed + new TextDecoder().decode(bytes)).slice(-1024);
-    if (printed.includes(DEVICES_WANTED_LINE)) wanted.resolve("devices");
+    if (printed.includes(DEVICES_WANTED_LINE)) devicesRequested.resolve("devices");
     if (printed.includes(REHEARSED_LINE)) rehearsed.resolve("over");
   });
   /** Until QEMU exits, or a caller waits for the machine. */
@@ -51,9 +51,9 @@ export async function warmUp(parts: WarmUpParts, signal: AbortSignal): Promise<v
     await machine.resume();
     await machine.resizeMemory(plan.memory_mib, plan.image.hardware);
     machine.typeLine(REHEARSE_LINE);
-    const heard = await inTime(Promise.race([wanted.promise, rehearsed.promise]));
+    const outcome = await inTime(Promise.race([devicesRequested.promise, rehearsed.promise]));
     const isEmulated = plan.image.hardware.acceleration === "tcg" && host.transport.kind === "vhost-user";
-    if (heard === "devices" && isEmulated) await rehearseWithDevices(parts, rehearsed.promise, inTime);
+    if (outcome === "devices" && isEmulated) await rehearseWithDevices(parts, rehearsed.promise, inTime);
     await machine.pause();
   } finally {
     unlisten();

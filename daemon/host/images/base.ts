@@ -54,6 +54,6 @@ export async function linkBase(files: BaseFiles, directory: string): Promise<voi
 }
 
 /** Sets the sandbox's own link to the template's disk as the backing file of its new disk. */
-export function layOver(overlay: string, which: "disk" | "root"): void {
-  setBacking(overlay, `${BASE}/${NAMES[which]}`);
+export function layOver(overlay: string, layer: "disk" | "root"): void {
+  setBacking(overlay, `${BASE}/${NAMES[layer]}`);
 }

@@ -120,7 +120,7 @@ export async function readConsole(
   /** Start of a line that continues in the next read. */
   let long: { begin: number; head: Buffer } | null = null;
   let next = after;
-  for (let looked = 0, left = LOG_ANSWER_BYTES; lines.length < limit && left > 0 && looked <= MAX_LOOKED_BYTES; ) {
+  for (let scanned = 0, left = LOG_ANSWER_BYTES; lines.length < limit && left > 0 && scanned <= MAX_LOOKED_BYTES; ) {
     const { begin, bytes, isEnd } = await readFrom(directory, next, WINDOW_BYTES);
     const turn = pieces.next();
     if (turn) await turn;
@@ -142,7 +142,7 @@ export async function readConsole(
     if (isEnd) return { lines, next: long?.begin ?? begin + seen };
     if (seen === 0) long ??= { begin, head: bytes.subarray(0, LOG_LINE_BYTES) };
     next = begin + (seen === 0 ? bytes.length : seen);
-    looked += next - begin;
+    scanned += next - begin;
   }
   return { lines, next: long?.begin ?? next };
 }
@@ -166,12 +166,12 @@ function linesIn(
   most: { limit: number; prefix: string; bytes: number },
 ): { lines: ConsoleLine[]; bytes: number; seen: number } {
   const lines: ConsoleLine[] = [];
-  const wanted = Buffer.from(most.prefix);
+  const prefix = Buffer.from(most.prefix);
   const following = Buffer.from(`\n${most.prefix}`);
   let seen = 0;
   let taken = 0;
   while (lines.length < most.limit && taken < most.bytes) {
-    if (!bytes.subarray(seen, seen + wanted.length).equals(wanted)) {
+    if (!bytes.subarray(seen, seen + prefix.length).equals(prefix)) {
       const before = bytes.indexOf(following, seen);
       if (before < 0) {
         seen = Math.max(seen, bytes.lastIndexOf(10) + 1);

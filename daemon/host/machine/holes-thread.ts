@@ -13,18 +13,18 @@ interface Hole {
   to: number;
 }
 
-let noted: Hole[] = [];
+let recorded: Hole[] = [];
 
 self.onmessage = ({ data: order }: MessageEvent<Ordered>) => {
   postMessage(tried(() => (order.does === "note" ? note(order.files) : restore())));
 };
 
 function note(files: readonly number[]): void {
-  noted = files.flatMap(holesOf);
+  recorded = files.flatMap(holesOf);
 }
 
 function restore(): void {
-  for (const { file, from, to } of noted) punchHole(file, from, to - from);
+  for (const { file, from, to } of recorded) punchHole(file, from, to - from);
 }
 
 function holesOf(file: number): Hole[] {

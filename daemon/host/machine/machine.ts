@@ -107,16 +107,16 @@ export async function startMachine(
   const argv = qemuArgv(qemu, spec);
   if (spec.root) await makeOwnRoot(spec.root, qemu, spec.root);
   const ownArgv = withUser(spec, argv);
-  const begun = async (process: ProcessRecord) => {
+  const onStarted = async (process: ProcessRecord) => {
     offerToOomKiller(process.pid);
     // If it has a group, the group's weight counts.
     giveWay(process.pid, enter ? "serving" : rank);
     await onProcess(process);
   };
-  const known: Enter = enter && ((process) => Promise.all([begun(process), enter(process)]));
+  const known: Enter = enter && ((process) => Promise.all([onStarted(process), enter(process)]));
   const process = await startEntering("qemu", ownArgv, files.vmm_log, known, spec.vsock_file);
   try {
-    if (!known) await begun(process);
+    if (!known) await onStarted(process);
     return await connectMachine(process, { sockets: spec.sockets, console_log: files.console_log });
   } catch (error) {
     await endProcess(process);
@@ -137,13 +137,15 @@ export async function connectMachine(
   const log = new ConsoleLog(at.console_log);
   const listeners = new Set<(bytes: Uint8Array) => void>();
   // For a process that is not our child, closed sockets show its end.
-  const gone = process.exited ?? new Promise<never>(() => {});
+  const processEnd = process.exited ?? new Promise<never>(() => {});
   // The monitor of this daemon's own child has had no client yet, and the child's start may take long on a busy host.
-  const monitor = process.exited ? Qmp.connect(at.sockets.qmp, START_DEADLINE_MS, gone) : connectMonitor(at.sockets);
+  const monitor = process.exited
+    ? Qmp.connect(at.sockets.qmp, START_DEADLINE_MS, processEnd)
+    : connectMonitor(at.sockets);
   const handlers = consoleHandlers(log, (bytes) => {
     for (const listener of listeners) listener(bytes);
   });
-  const serial = connectWhenThere(at.sockets.console, START_DEADLINE_MS, gone, handlers);
+  const serial = connectWhenThere(at.sockets.console, START_DEADLINE_MS, processEnd, handlers);
   try {
     const [qmp, console] = await Promise.all([monitor, serial]);
     const exited = process.exited ?? qmp.closed.then(() => "its monitor closed");
@@ -167,12 +169,12 @@ async function endWithMonitor(process: KnownProcess, qmp: Qmp): Promise<void> {
 
 /** The monitor of a QEMU that had a client before: the spare one, if that client still holds the first. */
 async function connectMonitor({ qmp, qmp_spare }: MachineSpec["sockets"]): Promise<Qmp> {
-  const gone = new Promise<never>(() => {});
+  const processEnd = new Promise<never>(() => {});
   try {
-    return await Qmp.connect(qmp, GREETING_DEADLINE_MS, gone);
+    return await Qmp.connect(qmp, GREETING_DEADLINE_MS, processEnd);
   } catch (error) {
     if (error instanceof NonsenseError) throw error;
-    return await Qmp.connect(qmp_spare, GREETING_DEADLINE_MS, gone);
+    return await Qmp.connect(qmp_spare, GREETING_DEADLINE_MS, processEnd);
   }
 }
 
@@ -340,8 +342,8 @@ class RunningMachine implements Machine {
   }
 
   async resizeMemory(memoryMib: number, hardware: Pick<Hardware, "base_memory_mib">): Promise<void> {
-    const wanted = Math.max(0, memoryMib - hardware.base_memory_mib);
-    const blocks = Math.ceil(wanted / MEMORY_BLOCK_MIB);
+    const extraMib = Math.max(0, memoryMib - hardware.base_memory_mib);
+    const blocks = Math.ceil(extraMib / MEMORY_BLOCK_MIB);
     if (blocks === this.#plugged) return;
     await this.qmp.execute("qom-set", {
       path: "/machine/peripheral/mem0",
@@ -395,16 +397,16 @@ class RunningMachine implements Machine {
     // The device is absent if an earlier attempt did half of the work.
     const devices = (await this.qmp.execute("qom-list", { path: "/machine/peripheral" })) as { name: string }[];
     if (devices.some(({ name }) => name === id)) {
-      const gone = this.qmp.nextEvent(
+      const unplugged = this.qmp.nextEvent(
         ({ event, data }) => event === "DEVICE_DELETED" && data.device === id,
         UNPLUG_DEADLINE_MS,
       );
-      gone.catch(() => {});
+      unplugged.catch(() => {});
       await this.qmp.execute("device_del", { id }).catch((error: unknown) => {
         // An earlier daemon may have started it.
         if (!String(error).includes("process of unplug")) throw error;
       });
-      await gone;
+      await unplugged;
     }
     const chardevs = (await this.qmp.execute("query-chardev")) as { label: string }[];
     if (chardevs.some(({ label }) => label === socketOf(id))) {
@@ -437,11 +439,11 @@ class RunningMachine implements Machine {
     await this.qmp.execute("migrate-set-capabilities", { capabilities });
   }
 
-  async #migrationDone(finished: Promise<QmpEvent>, what: string): Promise<void> {
+  async #migrationDone(finished: Promise<QmpEvent>, action: string): Promise<void> {
     const event = await finished;
     if (event.data.status === "completed") return;
     const info = (await this.qmp.execute("query-migrate")) as { "error-desc"?: string };
-    throw new Error(`QEMU could not ${what} the snapshot: ${info["error-desc"] ?? String(event.data.status)}`);
+    throw new Error(`QEMU could not ${action} the snapshot: ${info["error-desc"] ?? String(event.data.status)}`);
   }
 }
 

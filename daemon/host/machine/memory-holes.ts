@@ -57,10 +57,10 @@ export class MemoryHoles implements Disposable {
   }
 
   async #order(order: Ordered): Promise<void> {
-    const told = Promise.withResolvers<HolesReport>();
-    this.#thread.onmessage = ({ data }: MessageEvent<HolesReport>) => told.resolve(data);
+    const report = Promise.withResolvers<HolesReport>();
+    this.#thread.onmessage = ({ data }: MessageEvent<HolesReport>) => report.resolve(data);
     this.#thread.postMessage(order);
-    const why = await Promise.race([told.promise, this.#ended.promise]);
+    const why = await Promise.race([report.promise, this.#ended.promise]);
     if (why !== null) throw new Error(why);
   }
 }

@@ -40,9 +40,9 @@ export class Qmp {
    * Connects to the monitor as soon as it exists, and consumes the greeting. Throws NonsenseError when the peer is no QEMU, and
    * DeadlineError when no greeting arrives.
    */
-  static async connect(path: string, deadlineMs: number, gone: Promise<unknown>): Promise<Qmp> {
+  static async connect(path: string, deadlineMs: number, processEnd: Promise<unknown>): Promise<Qmp> {
     const qmp = new Qmp();
-    qmp.#socket = await connectWhenThere(path, deadlineMs, gone, {
+    qmp.#socket = await connectWhenThere(path, deadlineMs, processEnd, {
       data: (_socket, chunk) => {
         for (const line of qmp.#lines.push(chunk)) qmp.#receive(readMessage(line));
       },

@@ -135,10 +135,10 @@ function isAtRest(share: ProcessRecord): boolean {
 const PATIENCE_MS = 10_000;
 const LOOK_MS = 2;
 
-async function until(isSo: () => boolean, what: string): Promise<void> {
+async function until(isSo: () => boolean, label: string): Promise<void> {
   const since = monotonicMs();
   while (!isSo()) {
-    if (monotonicMs() - since > PATIENCE_MS) throw new DeadlineError(`${what} took over ${PATIENCE_MS} ms`);
+    if (monotonicMs() - since > PATIENCE_MS) throw new DeadlineError(`${label} took over ${PATIENCE_MS} ms`);
     await sleep(LOOK_MS);
   }
 }

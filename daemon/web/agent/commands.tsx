@@ -32,7 +32,7 @@ export default function Commands({ room, agentId, sandbox }: TabProps) {
     async (signal) => {
       const limit = most.current;
       const { current: sandbox } = now;
-      const [kept, begun, ended] = await Promise.all([
+      const [kept, started, ended] = await Promise.all([
         loadOrProblem(async () =>
           isThere(sandbox) && sandbox.state === "running"
             ? (await get<typeof executionList>(`${sandboxPath(sandbox)}/executions`, { limit: MOST }, signal)).items
@@ -41,11 +41,11 @@ export default function Commands({ room, agentId, sandbox }: TabProps) {
         auditOf(room, { agent_id: agentId, event: "exec.started", limit }, signal),
         auditOf(room, { agent_id: agentId, event: "exec.finished", limit }, signal),
       ]);
-      const from = horizonOf([begun, ended]);
-      const all = mergeRuns(kept.data ?? [], [...begun.items, ...ended.items]);
+      const from = horizonOf([started, ended]);
+      const all = mergeRuns(kept.data ?? [], [...started.items, ...ended.items]);
       return {
         items: all.filter(({ isKept, startedAt }) => isKept || Date.parse(startedAt) >= from),
-        isAll: begun.next_cursor === null && ended.next_cursor === null,
+        isAll: started.next_cursor === null && ended.next_cursor === null,
         problem: kept.problem,
       };
     },
@@ -118,8 +118,8 @@ export default function Commands({ room, agentId, sandbox }: TabProps) {
 }
 
 const matches = ({ command, id }: Run, text: string) => {
-  const wanted = text.trim().toLowerCase();
-  return command.toLowerCase().includes(wanted) || id.toLowerCase() === wanted;
+  const query = text.trim().toLowerCase();
+  return command.toLowerCase().includes(query) || id.toLowerCase() === query;
 };
 
 function NoCommand({ room, agent, isThere: is }: { room: string; agent: string; isThere: boolean }) {

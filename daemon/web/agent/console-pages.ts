@@ -75,11 +75,11 @@ async function readPart(ask: AskLog, begin: number, from: number, until: number)
   const lines: LogLine[] = [];
   let next = from;
   for (let answers = 0; answers < MAX_ANSWERS && next < until; answers++) {
-    const asked = next;
-    const answer = await ask(asked, LIMIT);
+    const startOffset = next;
+    const answer = await ask(startOffset, LIMIT);
     lines.push(...answer.items.filter(({ offset }) => offset < until));
     next = answer.next_after;
-    if (!isFull(answer, asked)) break;
+    if (!isFull(answer, startOffset)) break;
   }
   // A read from the middle of a line starts with the rest of that line.
   const whole = from > begin && lines.length > 1 ? lines.slice(1) : lines;

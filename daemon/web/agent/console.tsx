@@ -70,8 +70,8 @@ function Log({ path, source }: { path: string; source: (typeof SOURCES)[number][
   const { value: now } = part;
   const newer = () => load(async (known) => (known ? joined(known, await readAfter(ask, known)) : await readEnd(ask)));
   const older = () => load(async (known) => (known ? joined(await readBefore(ask, known), known) : await readEnd(ask)));
-  const wanted = search.value.trim().toLowerCase();
-  const found = now?.lines.filter(({ line }) => line.toLowerCase().includes(wanted)) ?? [];
+  const query = search.value.trim().toLowerCase();
+  const found = now?.lines.filter(({ line }) => line.toLowerCase().includes(query)) ?? [];
   return (
     <>
       <search class="filters">
@@ -113,7 +113,7 @@ function Log({ path, source }: { path: string; source: (typeof SOURCES)[number][
               </button>
             )}
             <span class="muted">
-              {wanted ? `${countText(found.length)} of ` : ""}
+              {query ? `${countText(found.length)} of ` : ""}
               {countText(now.lines.length)} lines
             </span>
           </p>

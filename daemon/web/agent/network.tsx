@@ -126,8 +126,8 @@ export default function Network({ room, agentId, sandbox }: TabProps) {
 }
 
 const matches = ({ host, ip }: Destination, text: string) => {
-  const wanted = text.trim().toLowerCase();
-  return [host, ip].some((each) => each?.toLowerCase().includes(wanted));
+  const query = text.trim().toLowerCase();
+  return [host, ip].some((each) => each?.toLowerCase().includes(query));
 };
 
 function Destinations({ items }: { items: readonly Destination[] }) {

@@ -19,13 +19,13 @@ export default function Record({ room, agentId, sandbox }: TabProps) {
   const earlier = useLoaded(
     `earlier ${room.room_uid} ${room.state} ${agentId} ${sandbox?.sandbox_id}`,
     async (signal) => {
-      const [ended, told] = await Promise.all([
+      const [ended, audit] = await Promise.all([
         room.state === "active" ? endedOf(room.room_id, agentId, signal) : [],
         auditOf(room, { agent_id: agentId, event: "sandbox.", limit: 1000 }, signal),
       ]);
       return {
         ended: ended.filter((each) => each.sandbox_id !== sandbox?.sandbox_id),
-        told: told.items.filter(isOfLife),
+        told: audit.items.filter(isOfLife),
       };
     },
     (record) => record.agent_id === agentId && isOfLife(record),

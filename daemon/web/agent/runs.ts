@@ -29,11 +29,11 @@ export const isOfCommands = ({ event }: Pick<AuditRecord, "event">) =>
   /^exec\.(?:started|finished|killed)$/.test(event);
 
 /** The newest first. */
-export function mergeRuns(kept: readonly ExecutionRecord[], told: readonly AuditRecord[]): Run[] {
+export function mergeRuns(kept: readonly ExecutionRecord[], records: readonly AuditRecord[]): Run[] {
   const runs = new Map<string, Run>();
   // The record of an end has more details than that of a start, and the sandbox's own more than both.
-  const ends = told.filter(({ event }) => event === "exec.finished");
-  const beginnings = told.filter(({ event }) => event === "exec.started");
+  const ends = records.filter(({ event }) => event === "exec.finished");
+  const beginnings = records.filter(({ event }) => event === "exec.started");
   for (const record of [...beginnings, ...ends]) {
     const run = runOf(record);
     const before = runs.get(run.id);

@@ -15,8 +15,8 @@ export function Snapshots({ room, agentId, sandbox }: TabProps) {
     `snapshots ${room.room_uid} ${agentId}`,
     async (signal) => {
       if (room.state !== "active") return [];
-      const asked = { agent_id: agentId, limit: ALL };
-      return (await get<typeof snapshotList>(`/v1/rooms/${part(room.room_id)}/snapshots`, asked, signal)).items;
+      const query = { agent_id: agentId, limit: ALL };
+      return (await get<typeof snapshotList>(`/v1/rooms/${part(room.room_id)}/snapshots`, query, signal)).items;
     },
     ({ event, agent_id }) => agent_id === agentId && CHANGES.test(event),
   );

@@ -120,14 +120,14 @@ function Month({ totals }: { totals: UsageTotals }) {
           </tr>
         </thead>
         <tbody>
-          {rows.map(([what, used, counted]) => (
-            <tr key={what}>
-              <td data-label="What">{what}</td>
+          {rows.map(([quantity, used, meteredAs]) => (
+            <tr key={quantity}>
+              <td data-label="What">{quantity}</td>
               <td data-label="Used" class="num tight">
                 {used}
               </td>
               <td data-label="Counted" class="muted">
-                {counted}
+                {meteredAs}
               </td>
             </tr>
           ))}

@@ -11,7 +11,7 @@ import { apiQuery, commandWords, type Filters } from "./filters.ts";
 const LINES = "application/x-ndjson";
 
 export function Export({ filters }: { filters: Filters }) {
-  const said = useSignal("");
+  const status = useSignal("");
   const problem = useSignal<Problem | null>(null);
   const run = useRef<AbortController | null>(null);
   const isRunning = useSignal(false);
@@ -21,15 +21,15 @@ export function Export({ filters }: { filters: Filters }) {
     run.current = over;
     isRunning.value = true;
     problem.value = null;
-    said.value = "asking";
+    status.value = "asking";
     try {
       const path = pathOf("/v1/orgs/self/audit", { ...apiQuery(filters), order: "asc" });
       const { body } = await ask(path, { Accept: LINES }, over.signal);
       const got = await collect(body, MAX_BYTES, (bytes) => {
-        said.value = sizeText(bytes);
+        status.value = sizeText(bytes);
       });
       if (over.signal.aborted) return;
-      said.value =
+      status.value =
         got.is === "whole"
           ? `${sizeText(got.bytes)}, done`
           : got.is === "broken"
@@ -39,7 +39,7 @@ export function Export({ filters }: { filters: Filters }) {
     } catch (error) {
       if (over.signal.aborted) return;
       if (!(error instanceof Refused)) throw error;
-      said.value = "";
+      status.value = "";
       problem.value = error.problem;
     } finally {
       isRunning.value = false;
@@ -52,7 +52,7 @@ export function Export({ filters }: { filters: Filters }) {
           Download as JSONL
         </button>{" "}
         <span class="muted" role="status">
-          {said.value}
+          {status.value}
         </span>
       </p>
       {problem.value ? <Trouble problem={problem.value} again={take} /> : null}

@@ -63,7 +63,7 @@ export function apiQuery({ by, hasReads }: Filters): Record<string, string | boo
 }
 
 export function fits({ by, hasReads }: Filters, record: AuditRecord): boolean {
-  const is = (asked: string | undefined, value: string | null) => asked === undefined || asked === value;
+  const is = (filter: string | undefined, value: string | null) => filter === undefined || filter === value;
   const at = Date.parse(record.at);
   return (
     (hasReads || !isReading(record)) &&

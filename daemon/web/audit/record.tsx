@@ -75,7 +75,7 @@ export function OpenRecord({ id, known }: { id: string; known: AuditRecord | und
   );
 }
 
-const asked = (name: string, value: string) => `/audit?${name}=${part(value)}`;
+const auditLink = (name: string, value: string) => `/audit?${name}=${part(value)}`;
 
 function All({ record }: { record: AuditRecord }) {
   const { seq, event, at, actor, room_id, room_uid, agent_id, request_id, duration_ms, details } = record;
@@ -98,7 +98,7 @@ function All({ record }: { record: AuditRecord }) {
     <>
       <dl class="facts">
         <dt>event</dt>
-        <dd>{text(event, asked("event", event), "all of these")}</dd>
+        <dd>{text(event, auditLink("event", event), "all of these")}</dd>
         <dt>seq</dt>
         <dd>{seq}</dd>
         <dt>at</dt>
@@ -118,18 +118,20 @@ function All({ record }: { record: AuditRecord }) {
         <dt>actor</dt>
         <dd>
           {actor.type} {actor.name ? <Foreign text={actor.name} most={100} /> : null}{" "}
-          {text(actor.id, asked("actor_id", actor.id), "all its actions")}
+          {text(actor.id, auditLink("actor_id", actor.id), "all its actions")}
         </dd>
         <dt>source</dt>
         <dd>{record.source}</dd>
         <dt>ip</dt>
         <dd>{text(record.ip)}</dd>
         <dt>request_id</dt>
-        <dd>{request_id === null ? text(null) : text(request_id, asked("request_id", request_id), "its request")}</dd>
+        <dd>
+          {request_id === null ? text(null) : text(request_id, auditLink("request_id", request_id), "its request")}
+        </dd>
         {traceId === null ? null : (
           <>
             <dt>trace_id</dt>
-            <dd>{text(traceId, asked("trace_id", traceId), "its trace")}</dd>
+            <dd>{text(traceId, auditLink("trace_id", traceId), "its trace")}</dd>
           </>
         )}
         <dt>room_id</dt>
@@ -139,13 +141,13 @@ function All({ record }: { record: AuditRecord }) {
         <dt>room_uid</dt>
         <dd>{text(room_uid)}</dd>
         <dt>agent_id</dt>
-        <dd>{agent_id === null ? text(null) : text(agent_id, asked("agent", agent_id), "all of its records")}</dd>
+        <dd>{agent_id === null ? text(null) : text(agent_id, auditLink("agent", agent_id), "all of its records")}</dd>
         <dt>sandbox_id</dt>
         <dd>{text(record.sandbox_id)}</dd>
         <dt>org_id</dt>
         <dd>{text(record.org_id)}</dd>
         <dt>audit_id</dt>
-        <dd>{text(record.audit_id, asked("audit_id", record.audit_id), "its own page")}</dd>
+        <dd>{text(record.audit_id, auditLink("audit_id", record.audit_id), "its own page")}</dd>
         <dt>details</dt>
         <dd>
           {Object.keys(details).length > 0 ? (

@@ -16,9 +16,9 @@ export interface TailRecords {
 export const NONE: TailRecords = { shown: [], fresh: [], isCut: false };
 
 /** `heard` has the newest last. At the top they are shown immediately, otherwise they wait. */
-export function withHeard(kept: TailRecords, heard: readonly AuditRecord[], isAtTop: boolean): TailRecords {
+export function withHeard(kept: TailRecords, received: readonly AuditRecord[], isAtTop: boolean): TailRecords {
   const last = kept.fresh[0]?.seq ?? kept.shown[0]?.seq ?? 0;
-  const newer = heard.filter(({ seq }) => seq > last).reverse();
+  const newer = received.filter(({ seq }) => seq > last).reverse();
   const fresh = [...newer, ...kept.fresh];
   if (isAtTop) return cut({ ...kept, shown: fresh.length > 0 ? [...fresh, ...kept.shown] : kept.shown, fresh: [] });
   return newer.length > 0 ? cut({ ...kept, fresh }) : kept;

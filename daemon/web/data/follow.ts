@@ -90,7 +90,7 @@ async function readOnce(
   follower: Follower,
   signal: AbortSignal,
   broken: AbortController,
-  heard: () => void,
+  onReceived: () => void,
 ): Promise<Over | null> {
   let timer = setTimeout(() => broken.abort(), SILENCE_MS);
   try {
@@ -102,7 +102,7 @@ async function readOnce(
     for await (const bytes of body) {
       clearTimeout(timer);
       timer = setTimeout(() => broken.abort(), SILENCE_MS);
-      heard();
+      onReceived();
       follower.heard?.();
       const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
       rest = lines.pop() ?? "";

@@ -146,10 +146,10 @@ function schedule(): void {
   isScheduled = true;
   requestAnimationFrame(() => {
     isScheduled = false;
-    const heard = waiting;
+    const batch = waiting;
     waiting = [];
-    noteLateness(heard);
-    tell(heard);
+    noteLateness(batch);
+    tell(batch);
   });
 }
 

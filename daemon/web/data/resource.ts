@@ -47,7 +47,7 @@ export function useLoaded<T>(
   const again = useRef(() => {});
   useEffect(() => {
     const over = new AbortController();
-    let asked = Number.NEGATIVE_INFINITY;
+    let requestedAt = Number.NEGATIVE_INFINITY;
     let timer: ReturnType<typeof setTimeout> | undefined;
     let isAsking = false;
     let isOld = false;
@@ -56,7 +56,7 @@ export function useLoaded<T>(
       timer = undefined;
       isAsking = true;
       isOld = false;
-      asked = performance.now();
+      requestedAt = performance.now();
       let isForNow = false;
       try {
         const data = await load(over.signal);
@@ -80,7 +80,7 @@ export function useLoaded<T>(
     const soon = () => {
       isOld = true;
       if (isAsking || timer !== undefined || over.signal.aborted) return;
-      const sinceMs = performance.now() - asked;
+      const sinceMs = performance.now() - requestedAt;
       pauseMs = sinceMs > steadyMs ? firstMs / 2 : Math.min(2 * pauseMs, steadyMs);
       timer = setTimeout(ask, Math.max(0, pauseMs - sinceMs));
     };

@@ -162,5 +162,5 @@ function BlockedNow({ rooms }: { rooms: readonly RoomGlance[] }) {
   );
 }
 
-const sum = (rooms: readonly RoomGlance[], what: "running" | "blocked") =>
-  rooms.reduce((all, room) => all + room[what], 0);
+const sum = (rooms: readonly RoomGlance[], field: "running" | "blocked") =>
+  rooms.reduce((all, room) => all + room[field], 0);

@@ -43,7 +43,7 @@ export default function Hosts() {
 
 function All({ items, ageSeconds }: { items: readonly ListedHost[]; ageSeconds: number }) {
   const here = items.filter(({ state }) => state !== "gone");
-  const gone = items.filter(({ state }) => state === "gone");
+  const removedHosts = items.filter(({ state }) => state === "gone");
   const isStale = ageSeconds >= DIRECTORY_STALE_SECONDS;
   const rank = (each: ListedHost) => ORDER.indexOf(each.state) - (adviceFor(each, items).length > 0 ? 0.5 : 0);
   const sorted = here.toSorted((one, other) => rank(one) - rank(other) || (one.host < other.host ? -1 : 1));
@@ -69,10 +69,10 @@ function All({ items, ageSeconds }: { items: readonly ListedHost[]; ageSeconds: 
           <Line words={["cluster", "token"]} />
         </Empty>
       ) : null}
-      {gone.length > 0 ? (
+      {removedHosts.length > 0 ? (
         <p class="muted">
           Removed from the service:{" "}
-          {gone.map(({ host }, n) => (
+          {removedHosts.map(({ host }, n) => (
             <span key={host}>
               {n > 0 ? ", " : ""}
               <Foreign text={host} />

@@ -19,8 +19,8 @@ export interface Search {
 export function searchOf(query: URLSearchParams): Search {
   const text = query.get("q") ?? "";
   const page = text.trim() ? SEARCHED : PAGE;
-  const asked = Number(query.get("most"));
-  const most = Math.max(page, Number.isInteger(asked) ? Math.min(asked, MOST) : 0);
+  const requestedCount = Number(query.get("most"));
+  const most = Math.max(page, Number.isInteger(requestedCount) ? Math.min(requestedCount, MOST) : 0);
   return { text, page, most, more: most + page };
 }
 
@@ -29,10 +29,10 @@ export function matches(
   text: string,
   hasHosts: boolean,
 ): boolean {
-  const wanted = text.trim().toLowerCase();
+  const query = text.trim().toLowerCase();
   return [
     room_id,
     ...(hasHosts ? [host] : []),
     ...Object.entries(labels).map(([name, value]) => `${name}=${value}`),
-  ].some((each) => each.toLowerCase().includes(wanted));
+  ].some((each) => each.toLowerCase().includes(query));
 }

@@ -14,12 +14,12 @@ export function say(text: string): void {
   const wait = Math.max(0, last + 1000 - performance.now());
   timer = setTimeout(() => {
     last = performance.now();
-    const said = place();
-    if (!said) return;
-    said.textContent = text;
+    const element = place();
+    if (!element) return;
+    element.textContent = text;
     timer = setTimeout(
       () => {
-        said.textContent = "";
+        element.textContent = "";
       },
       text.length > WORD_LETTERS ? SENTENCE_MS : SEEN_MS,
     );

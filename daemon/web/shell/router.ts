@@ -18,12 +18,12 @@ export const place = signal<RouteLocation>(here());
 const patterns: RegExp[] = [];
 
 /** Registers a path of the hub: `/rooms/:room_id`. */
-export function addPath(path: string): (asked: string) => Record<string, string> | null {
+export function addPath(path: string): (requestedPath: string) => Record<string, string> | null {
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name = ""]) => name);
   const pattern = new RegExp(`^${path.replaceAll(/:\w+/g, "([^/]+)")}$`);
   patterns.push(pattern);
-  return (asked) => {
-    const found = pattern.exec(asked);
+  return (requestedPath) => {
+    const found = pattern.exec(requestedPath);
     return found ? Object.fromEntries(names.map((name, n) => [name, decode(found[n + 1] ?? "")])) : null;
   };
 }

@@ -23,8 +23,8 @@ export default function Usage() {
   useTitle("Usage");
   const { query } = place.value;
   const now = new Date().toISOString().slice(0, 7);
-  const asked = query.get("month");
-  const month = isMonth(asked) ? asked : now;
+  const requestedMonth = query.get("month");
+  const month = isMonth(requestedMonth) ? requestedMonth : now;
   const by = GROUPS.find((each) => each === query.get("by")) ?? "room";
   const load = (group_by: Grouping) => (signal: AbortSignal) =>
     get<typeof usage>("/v1/orgs/self/usage", { month, group_by }, signal);

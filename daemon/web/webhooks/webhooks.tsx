@@ -23,7 +23,7 @@ export default function Webhooks() {
     () => true,
     PACE,
   );
-  const wanted = place.value.query.get("webhook");
+  const selectedId = place.value.query.get("webhook");
   return (
     <>
       <Head title="Webhooks">
@@ -39,7 +39,7 @@ export default function Webhooks() {
               </Empty>
             );
           }
-          const chosen = items.find(({ webhook_id }) => webhook_id === wanted) ?? (items[0] as WebhookRecord);
+          const chosen = items.find(({ webhook_id }) => webhook_id === selectedId) ?? (items[0] as WebhookRecord);
           return (
             <>
               <Table items={items} chosen={chosen.webhook_id} />

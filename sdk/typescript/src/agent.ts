@@ -241,8 +241,8 @@ export class Agent {
     for (;;) {
       const left = deadline - performance.now();
       try {
-        const wanted = { ...arrival, generation, timeout_ms: waitOf(left) };
-        const standing = await this.#client.call("barrier_arrive", wanted, waiting(left, signal));
+        const input = { ...arrival, generation, timeout_ms: waitOf(left) };
+        const standing = await this.#client.call("barrier_arrive", input, waiting(left, signal));
         if (standing.state === "released") return standing;
       } catch (error) {
         if (!isCode(error, "barrier_timeout")) throw error;

@@ -80,16 +80,16 @@ function optionsOf({ workingDirectory, env, abortSignal }: SpawnOptions): Comman
 }
 
 async function spawn(sandbox: Sandbox, options: SpawnOptions): Promise<SandboxProcess | WritableSandboxProcess> {
-  const wanted = optionsOf(options);
+  const startOptions = optionsOf(options);
   // No time limit: spawned processes include servers.
-  const execution = await sandbox.start(options.command, { ...wanted, timeoutMs: 0 });
+  const execution = await sandbox.start(options.command, { ...startOptions, timeoutMs: 0 });
   const streams = { stdout: new OutputStream(), stderr: new OutputStream() };
   const both = [streams.stdout, streams.stderr];
   const end = (error?: unknown) => {
     for (const each of both) each.end(error);
   };
   const done = execution.wait({
-    ...wanted,
+    ...startOptions,
     onOutput: (name, bytes) => unlessAborted(streams[name].add(bytes), options.abortSignal),
     maxOutputBytes: 0,
   });

@@ -134,7 +134,7 @@ export class Client {
       throw new UsageError(`${given} is not a URL such as ${LOCAL}.`);
     this.#transport = new Transport({
       url: new URL(given).href.replace(/\/+$/, ""),
-      key: typeof options.apiKey === "function" ? asked(options.apiKey) : keyOf(options.apiKey ?? ROOMD_API_KEY),
+      key: typeof options.apiKey === "function" ? keySource(options.apiKey) : keyOf(options.apiKey ?? ROOMD_API_KEY),
       ca: options.ca ?? (ROOMD_CA_CERT ? readFileSync(ROOMD_CA_CERT, "utf8") : null),
       ...(traceparent === undefined ? {} : { traceparent }),
       userAgent: options.userAgent ?? `roomd-sdk/${VERSION}`,
@@ -177,8 +177,13 @@ export class Client {
       return { value, text, status: answered.status };
     };
     const sent = this.#sent(name, input);
-    const gone = { value: {} as Result<Name>, text: "{}", status: 200 };
-    return this.#transport.send(body === undefined ? sent : { ...sent, headers: FILE_TYPE, body }, read, options, gone);
+    const missing = { value: {} as Result<Name>, text: "{}", status: 200 };
+    return this.#transport.send(
+      body === undefined ? sent : { ...sent, headers: FILE_TYPE, body },
+      read,
+      options,
+      missing,
+    );
   }
 
   /** Yields the events of a stream, after `after`. Reconnects if the connection is lost; pings are left out. */
@@ -346,7 +351,7 @@ function keyOf(given: string | undefined): string | null {
   return key;
 }
 
-const asked = (apiKey: () => Promise<string | null>) => async () => keyOf((await apiKey()) ?? undefined);
+const keySource = (apiKey: () => Promise<string | null>) => async () => keyOf((await apiKey()) ?? undefined);
 
 function placeOf(event: Record<string, unknown>, name: string): string | number | undefined {
   const place = event[name];

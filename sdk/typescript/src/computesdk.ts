@@ -28,15 +28,15 @@ export const roomd = defineProvider<HeldSandbox, RoomdConfig>({
       create: async (config, options = {}) => {
         const service = serviceOf(config);
         const labels = { ...labelsOf(options.metadata), ...LABEL };
-        const wanted = wantedOf(config, options);
-        const { maxDurationSeconds } = wanted;
+        const createOptions = wantedOf(config, options);
+        const { maxDurationSeconds } = createOptions;
         const room = await service.rooms.create({
           labels,
           ...(maxDurationSeconds === undefined ? {} : { ttlSeconds: maxDurationSeconds + GRACE_SECONDS }),
           ...(options.name === undefined ? {} : { roomId: options.name }),
         });
         try {
-          const sandbox = await room.createSandbox(AGENT, wanted);
+          const sandbox = await room.createSandbox(AGENT, createOptions);
           return { sandbox: { roomd: service, sandbox }, sandboxId: room.id };
         } catch (error) {
           await room.destroy({ drive: "delete" }).catch(() => {});
@@ -168,7 +168,7 @@ function labelsOf(metadata: Record<string, unknown> = {}): Record<string, string
 
 async function run({ sandbox }: HeldSandbox, command: string, options: RunCommandOptions): Promise<CommandResult> {
   const { cwd, env, timeout, background, onStdout, onStderr } = options;
-  const wanted: CommandOptions = {
+  const commandOptions: CommandOptions = {
     ...(cwd === undefined ? {} : { cwd }),
     ...(env === undefined ? {} : { env }),
     ...(timeout === undefined ? {} : { timeoutMs: timeout }),
@@ -177,9 +177,9 @@ async function run({ sandbox }: HeldSandbox, command: string, options: RunComman
   };
   if (background) {
     // Background commands are servers that run long. They get no input.
-    await sandbox.start(command, { ...wanted, stdin: "" });
+    await sandbox.start(command, { ...commandOptions, stdin: "" });
     return { stdout: "", stderr: "", exitCode: 0, durationMs: 0 };
   }
-  const done = await sandbox.exec(command, wanted);
+  const done = await sandbox.exec(command, commandOptions);
   return { stdout: done.stdout, stderr: done.stderr, exitCode: exitCodeOf(done), durationMs: done.durationMs };
 }

@@ -5,11 +5,11 @@ import { afterMs, type CallOptions, longestWaitOf } from "./transport.ts";
 type Limits = Pick<CallOptions, "signal" | "waitMs" | "timeoutMs">;
 
 /** A signal that aborts with the caller's, and on timeout with a TimeoutError with the message `told`, until `done` is called. */
-export function limited({ signal, ...limits }: Limits, told: string) {
+export function limited({ signal, ...limits }: Limits, message: string) {
   const timeoutMs = longestWaitOf(limits);
   if (timeoutMs === undefined) return { given: signal ? { signal } : {}, done: () => {} };
   const late = new AbortController();
-  const timer = afterMs(timeoutMs, () => late.abort(new TimeoutError(told)));
+  const timer = afterMs(timeoutMs, () => late.abort(new TimeoutError(message)));
   const either = signal ? AbortSignal.any([signal, late.signal]) : late.signal;
   return { given: { signal: either }, done: () => clearTimeout(timer) };
 }
@@ -17,11 +17,11 @@ export function limited({ signal, ...limits }: Limits, told: string) {
 /** Runs `work`, which passes the given options to each of its calls: the timeout applies to all of them together. */
 export async function inTime<T, Options extends Limits>(
   options: Options,
-  told: string,
+  message: string,
   work: (each: Omit<Options, "waitMs" | "timeoutMs">) => Promise<T>,
 ): Promise<T> {
   const { waitMs: _wait, timeoutMs: _, ...each } = options;
-  const { given, done } = limited(options, told);
+  const { given, done } = limited(options, message);
   try {
     return await work({ ...each, ...given });
   } finally {

@@ -160,7 +160,7 @@ export class Execution {
     const { execId = nameOf(options.idempotencyKey), stdin, cwd, env, user, outputTo } = options;
     const { timeoutMs, commandTimeoutMs, ...limits } = options;
     const limitMs = timeoutMs ?? commandTimeoutMs ?? 0;
-    const wanted = {
+    const input = {
       ...(typeof command === "string" ? { command } : { argv: [...command] }),
       ...(cwd === undefined ? {} : { cwd }),
       ...(env === undefined ? {} : { env }),
@@ -172,7 +172,7 @@ export class Execution {
       exec_id: execId,
       timeout_ms: limitMs === Number.POSITIVE_INFINITY ? 0 : limitMs,
     } satisfies ExecutionStartRequest;
-    await client.call("execution_start", { ...sandbox, ...wanted }, limits);
+    await client.call("execution_start", { ...sandbox, ...input }, limits);
     return new Execution(client, sandbox, execId);
   }
 
@@ -271,8 +271,8 @@ export class Execution {
   ): Promise<CommandResult> {
     const most = options.maxOutputBytes ?? DEFAULT_OUTPUT_BYTES;
     const kept = { stdout: new OutputHead(most), stderr: new OutputHead(most) };
-    const heard = { stdout: new TextDecoder(), stderr: new TextDecoder() };
-    const told = { stdout: options.onStdout, stderr: options.onStderr };
+    const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
+    const callbacks = { stdout: options.onStdout, stderr: options.onStderr };
     const output = this.output(options);
     try {
       for (let next = await output.next(); ; next = await output.next()) {
@@ -280,7 +280,7 @@ export class Execution {
         const { stream, bytes } = next.value;
         kept[stream].add(bytes);
         await options.onOutput?.(stream, bytes);
-        told[stream]?.(heard[stream].decode(bytes, { stream: true }));
+        callbacks[stream]?.(decoders[stream].decode(bytes, { stream: true }));
       }
     } catch (error) {
       if (options.signal?.aborted && options.killOnAbort) await this.giveUp();

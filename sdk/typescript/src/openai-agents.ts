@@ -76,15 +76,15 @@ export class RoomdSandboxClient implements SandboxClient<RoomdSandboxOptions, Ro
     }
     requireSupported(manifest);
     const free = this.#room ? `agent-${randomInt(2 ** 47).toString(36)}` : "main";
-    const { agentId = free, ...wanted } = { ...this.#options, ...options };
-    const room = this.#room ?? (await this.#makeRoom(wanted.maxDurationSeconds));
+    const { agentId = free, ...sandboxOptions } = { ...this.#options, ...options };
+    const room = this.#room ?? (await this.#makeRoom(sandboxOptions.maxDurationSeconds));
     let sandbox: Sandbox | null = null;
     try {
       sandbox = await room.createSandbox(agentId, {
-        ...sandboxOptionsOf(wanted),
-        labels: { ...wanted.labels, ...LABEL },
+        ...sandboxOptionsOf(sandboxOptions),
+        labels: { ...sandboxOptions.labels, ...LABEL },
       });
-      return await this.#begin(sandbox, manifest, endOf(room, sandbox, this.#room === undefined), wanted);
+      return await this.#begin(sandbox, manifest, endOf(room, sandbox, this.#room === undefined), sandboxOptions);
     } catch (error) {
       await (this.#room ? sandbox?.destroy() : room.destroy({ drive: "delete" }))?.catch(() => {});
       throw error;

@@ -37,13 +37,13 @@ export class Roomd {
   readonly rooms = {
     /** Creates a room. The end of an `await using` block destroys it. */
     create: async ({ roomId, labels, ttlSeconds, keep = false, ...options }: RoomOptions = {}): Promise<OwnRoom> => {
-      const wanted = {
+      const request = {
         ...(labels === undefined ? {} : { labels }),
         ...(ttlSeconds === undefined ? {} : { ttl_seconds: ttlSeconds }),
       };
       const { room_id } = await createRoom(
         this.client,
-        { ...wanted, ...(roomId === undefined ? {} : { room_id: roomId }) },
+        { ...request, ...(roomId === undefined ? {} : { room_id: roomId }) },
         options,
       );
       return new OwnRoom(this.client, room_id, { keep });
@@ -63,11 +63,11 @@ export class Roomd {
     list: (options: CallOptions = {}): AsyncGenerator<Template> => this.client.items("template_list", {}, options),
     /** Builds a template from an image and waits until it is ready. Throws TemplateBuildError with the last lines of the output. */
     build: (
-      wanted: TemplateCreateRequest,
+      request: TemplateCreateRequest,
       { onOutput, ...options }: CallOptions & { onOutput?(line: string): void } = {},
     ): Promise<TemplateBuild> => {
       return inTime(options, "The template was not built in time: the build continues.", async (each) => {
-        const build = await this.client.call("template_create", wanted, each);
+        const build = await this.client.call("template_create", request, each);
         let output = "";
         const name = { template_id: build.template_id, build_id: build.build_id };
         for await (const event of this.client.events("template_build_stream", name, each)) {

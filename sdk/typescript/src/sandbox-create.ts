@@ -107,8 +107,8 @@ export function withIdleAction<Options extends SandboxOptions>(options: Options)
 }
 
 /** Creates a room, by default with a generated name. */
-export function createRoom(client: Client, wanted: Partial<RoomCreateRequest> = {}, options: CallOptions = {}) {
-  return client.call("room_create", { room_id: roomNameOf(options.idempotencyKey), ...wanted }, options);
+export function createRoom(client: Client, request: Partial<RoomCreateRequest> = {}, options: CallOptions = {}) {
+  return client.call("room_create", { room_id: roomNameOf(options.idempotencyKey), ...request }, options);
 }
 
 /** Creates a sandbox and waits until it can run commands. Throws RoomdError if it does not start. */
@@ -119,8 +119,8 @@ export async function createSandbox(
   options: SandboxOptions,
   calls: Calls,
 ): Promise<SandboxRecord> {
-  const wanted = { room_id: roomId, ...wantedOf(agentId, options) };
-  let record: SandboxRecord = await client.call("sandbox_create", wanted, calls.next());
+  const request = { room_id: roomId, ...wantedOf(agentId, options) };
+  let record: SandboxRecord = await client.call("sandbox_create", request, calls.next());
   const { room_id, sandbox_id } = record;
   while (IS_STARTING.includes(record.state)) {
     const wait_ms = Math.round(Math.min(WAIT_MS, calls.leftMs));

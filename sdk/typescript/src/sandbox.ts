@@ -219,14 +219,14 @@ export class Sandbox extends SandboxMembers {
   /** Changes labels, idle action or end. */
   update(change: SandboxChange): Promise<SandboxRecord> {
     const { labels, idleTimeoutSeconds, maxDurationSeconds, expiresInSeconds, lifecycle } = change;
-    const wanted = {
+    const request = {
       ...(labels === undefined ? {} : { labels }),
       ...(idleTimeoutSeconds === undefined ? {} : { idle_timeout_seconds: idleTimeoutSeconds }),
       ...(maxDurationSeconds === undefined ? {} : { max_duration_seconds: maxDurationSeconds }),
       ...(expiresInSeconds === undefined ? {} : { expires_in_seconds: expiresInSeconds }),
       ...(lifecycle === undefined ? {} : { lifecycle }),
     };
-    return this.#noted(this.#client.call("sandbox_update", { ...this.#name, ...wanted }, callOptionsOf(change)));
+    return this.#noted(this.#client.call("sandbox_update", { ...this.#name, ...request }, callOptionsOf(change)));
   }
 
   /** Sets its end, and the end of its own room, to `ms` milliseconds from now; a later call moves the end. */
@@ -260,12 +260,12 @@ export class Sandbox extends SandboxMembers {
   }: CallOptions & { source?: "console" | "agent"; after?: number; limit?: number } = {}): Promise<
     Result<"sandbox_logs">
   > {
-    const wanted = {
+    const query = {
       ...(source === undefined ? {} : { source }),
       ...(after === undefined ? {} : { after }),
       ...(limit === undefined ? {} : { limit }),
     };
-    return this.#client.call("sandbox_logs", { ...this.#name, ...wanted }, options);
+    return this.#client.call("sandbox_logs", { ...this.#name, ...query }, options);
   }
 
   /** The address of the DevTools protocol of the sandbox's browser, with the headers for connecting, for Playwright and Puppeteer. */
@@ -297,8 +297,8 @@ export class Sandbox extends SandboxMembers {
   }
 
   /** Opens a terminal: a login shell of 80 by 24 by default. */
-  async openTerminal(wanted: Partial<TerminalCreateRequest> = {}, options: CallOptions = {}): Promise<Terminal> {
-    const input = { ...this.#name, rows: 24, cols: 80, ...wanted };
+  async openTerminal(request: Partial<TerminalCreateRequest> = {}, options: CallOptions = {}): Promise<Terminal> {
+    const input = { ...this.#name, rows: 24, cols: 80, ...request };
     const { terminal_id } = await this.#client.call("terminal_create", input, options);
     return new Terminal(this.#client, this.#name, terminal_id);
   }
@@ -350,8 +350,8 @@ export class Sandbox extends SandboxMembers {
 
   /** Creates running copies of the sandbox in its room, one for each agent. Throws ForkError, with the copies created, if any failed. */
   async fork(agents: readonly string[], options: CallOptions = {}): Promise<Sandbox[]> {
-    const wanted = namesOf(agents, "fork").map((agent_id) => ({ agent_id }));
-    const { items } = await this.#client.call("sandbox_fork", { ...this.#name, agents: wanted }, options);
+    const forks = namesOf(agents, "fork").map((agent_id) => ({ agent_id }));
+    const { items } = await this.#client.call("sandbox_fork", { ...this.#name, agents: forks }, options);
     const made = items.flatMap(({ sandbox }) =>
       sandbox === null ? [] : [new Sandbox(this.#client, sandbox.room_id, sandbox.agent_id, sandbox)],
     );
@@ -433,8 +433,8 @@ export class ForkError extends RoomdError {
 
   /** Error of a fork with these outcomes. */
   constructor(sandboxes: readonly Sandbox[], problems: readonly ForkProblem[]) {
-    const told = problems.map(({ agent_id, detail }) => `${agent_id}: ${detail}`).join(" ");
-    super(`${problems.length} of ${sandboxes.length + problems.length} copies could not be made. ${told}`);
+    const details = problems.map(({ agent_id, detail }) => `${agent_id}: ${detail}`).join(" ");
+    super(`${problems.length} of ${sandboxes.length + problems.length} copies could not be made. ${details}`);
     this.sandboxes = sandboxes;
     this.problems = problems;
   }

@@ -97,8 +97,8 @@ export async function* follow<Event extends StreamEvent, Place>({
     quiet ??= { since: performance.now(), pauseMs: PAUSE_MS.first };
     if (isMoving(cut)) quiet.since = performance.now();
     if (performance.now() - quiet.since > AWAY_MS) {
-      const told = `The stream could not be resumed for ${AWAY_MS / 1000} s.`;
-      throw new ConnectionError(told, { fault: "away", cause: cut });
+      const message = `The stream could not be resumed for ${AWAY_MS / 1000} s.`;
+      throw new ConnectionError(message, { fault: "away", cause: cut });
     }
     await delay(quiet.pauseMs, signal);
     quiet.pauseMs = Math.min(quiet.pauseMs * 2, PAUSE_MS.most);

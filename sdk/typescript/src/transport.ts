@@ -148,7 +148,7 @@ export class Transport {
     sent: SentRequest,
     read: (answer: RawResponse) => T | Promise<T>,
     options: CallOptions = {},
-    gone?: T,
+    missing?: T,
   ): Promise<T> {
     const deadline = performance.now() + (longestWaitOf(options) ?? DEFAULT_TIMEOUT_MS);
     const tries = new Tries(sent, options.retry ?? this.connection.retry);
@@ -157,7 +157,8 @@ export class Transport {
     for (;;) {
       const failed = await this.#try(sent, key, deadline, read, options);
       if ("value" in failed) return failed.value;
-      if (gone !== undefined && sent.method === "DELETE" && tries.mayBeDone && isNotFound(failed.error)) return gone;
+      if (missing !== undefined && sent.method === "DELETE" && tries.mayBeDone && isNotFound(failed.error))
+        return missing;
       const pause = tries.pauseAfter(failed, this.#hasAnswered);
       if (pause === null || performance.now() + pause > deadline) throw tries.toTell(failed.error);
       if (failed.known === "lost") mayBeDone = true;
@@ -282,11 +283,11 @@ async function failedBy(answer: RawResponse, url: string): Promise<Failed> {
   const pause = retryAfterOf(answer);
   if (problem === null) {
     const isRedirect = status < 400 && headers.location !== undefined;
-    const told = isRedirect
+    const explanation = isRedirect
       ? `leads to ${headers.location}: set ROOMD_URL to the service's address`
       : "it is not roomd";
-    const said = `${url} answered ${status}, ${isRedirect ? "which" : "but"} ${told}.`;
-    const error = new ConnectionError(said, { fault: "foreign", url, status });
+    const message = `${url} answered ${status}, ${isRedirect ? "which" : "but"} ${explanation}.`;
+    const error = new ConnectionError(message, { fault: "foreign", url, status });
     return { error, isWorthIt: PASSING.includes(status), known: "lost", ...pause };
   }
   const isWorthIt = problem.retryable && !WAITED.includes(problem.code);
@@ -462,8 +463,8 @@ export function parsed(text: string, { status }: RawResponse, url: string): unkn
   try {
     return JSON.parse(text);
   } catch (cause) {
-    const told = { fault: "foreign", url, status, cause } as const;
-    throw new ConnectionError(`${url} answered ${status}, but the answer cannot be parsed.`, told);
+    const details = { fault: "foreign", url, status, cause } as const;
+    throw new ConnectionError(`${url} answered ${status}, but the answer cannot be parsed.`, details);
   }
 }
 
@@ -502,8 +503,8 @@ const NO_CONNECTION: Record<string, (host: string) => string> = {
 const REMEDY = "Check that roomd is running there, and that ROOMD_URL (or the option url) is its address.";
 
 function unconnected(url: string): ConnectionError {
-  const told = `No service answers at ${url}: no connection within ${CONNECT_MS / 1000} s. ${REMEDY}`;
-  return new ConnectionError(told, { fault: "unreachable", url });
+  const message = `No service answers at ${url}: no connection within ${CONNECT_MS / 1000} s. ${REMEDY}`;
+  return new ConnectionError(message, { fault: "unreachable", url });
 }
 
 /** The longest delay that a timer supports. */

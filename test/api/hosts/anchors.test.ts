@@ -110,8 +110,8 @@ test("truncated records are detected, even if everything this host has about the
   // Newer records have taken the numbers of the removed ones: the difference is in the anchor.
   expect(chainOf(found, "host-2").broken_at).toBeGreaterThan(kept);
   expect(two.logged({ level: "error", org_id: two.orgId })).not.toEqual([]);
-  const said = await two.cli(["audit", "verify", "--host"]);
-  expect([said.status, said.stdout]).toEqual([1, expect.stringContaining(two.orgId)]);
+  const result = await two.cli(["audit", "verify", "--host"]);
+  expect([result.status, result.stdout]).toEqual([1, expect.stringContaining(two.orgId)]);
   expect((await two.cli(["doctor"])).stdout).toMatch(/^warn +audit\b/m);
   // The chain continues, and is anchored again: that hides nothing.
   for (let n = 0; n < 8; n++) await two.ok("POST", "/v1/rooms", { room_id: `more-${n}`, host: "host-2" });

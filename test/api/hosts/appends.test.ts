@@ -90,7 +90,7 @@ class History {
     const message = { source: "a", destination: "b", payload: value };
     const line = { path: `/${FILE}`, content: `${value}\n`, append: true };
     const [path, body] = kind === "inbox" ? ["messages", message] : ["drive/write", line];
-    const noted: Append = {
+    const entry: Append = {
       list,
       value,
       host: "",
@@ -98,16 +98,16 @@ class History {
       ended: Number.POSITIVE_INFINITY,
       fate: "unknown",
     };
-    this.appends.push(noted);
+    this.appends.push(entry);
     // One with a name is repeated as an SDK does, at any host.
-    for (let tries = isNamed ? 4 : 1; tries > 0 && noted.fate === "unknown"; tries--) {
+    for (let tries = isNamed ? 4 : 1; tries > 0 && entry.fate === "unknown"; tries--) {
       const host = anyHost();
-      noted.host = nameOf(host);
+      entry.host = nameOf(host);
       const answer = await this.#call(host, "POST", `/v1/rooms/${room}/${path}`, body, headers);
-      if (answer) noted.fate = fateOf(answer.status, answer.body, isNamed);
-      if (noted.fate === "unknown") await Bun.sleep(100);
+      if (answer) entry.fate = fateOf(answer.status, answer.body, isNamed);
+      if (entry.fate === "unknown") await Bun.sleep(100);
     }
-    if (noted.fate === "done") noted.ended = performance.now();
+    if (entry.fate === "done") entry.ended = performance.now();
   }
 
   async read(list = chance.pick(this.lists), host = anyHost()): Promise<readonly string[] | null> {

@@ -56,10 +56,10 @@ describe("the listener for hosts", () => {
   });
 
   test("grants a member host nothing beyond the caller's key", async () => {
-    const asked = (headers: Record<string, string>) => askAsHost(one, shownBy(two), "/v1/rooms/private", headers);
-    expect((await asked(bearer(other.api_key))).status).toBe(404);
-    expect((await asked({})).status).toBe(401);
-    expect((await asked(bearer(one.operatorKey))).status).toBeGreaterThanOrEqual(400);
+    const request = (headers: Record<string, string>) => askAsHost(one, shownBy(two), "/v1/rooms/private", headers);
+    expect((await request(bearer(other.api_key))).status).toBe(404);
+    expect((await request({})).status).toBe(401);
+    expect((await request(bearer(one.operatorKey))).status).toBeGreaterThanOrEqual(400);
   });
 
   test("does not forward a forwarded request again", async () => {
@@ -180,12 +180,12 @@ describe("caller-chosen text", { timeout: 60_000 }, () => {
   ];
 
   test("is never a statement, and text that the database cannot store affects no other call", async () => {
-    const asked = NASTY.flatMap((nasty, index) => [
+    const requests = NASTY.flatMap((nasty, index) => [
       one.api("POST", `/v1/orgs/${one.orgId}/keys`, { name: `k${nasty}`, scopes: ["rooms:read"] }),
       two.api("POST", "/v1/rooms", { room_id: `nasty-${index}`, labels: { a: nasty } }),
       one.api("POST", "/v1/rooms", { room_id: `plain-${index}` }),
     ]);
-    const answers = await Promise.all(asked);
+    const answers = await Promise.all(requests);
     expect(answers.filter(({ status }) => status >= 500).map(({ body }) => body)).toEqual([]);
     for (const [index] of NASTY.entries()) {
       expect((await two.ok("GET", `/v1/rooms/plain-${index}`)).state).toBe("active");

@@ -17,7 +17,7 @@ afterAll(async () => {
 });
 
 const clockIn = (checks: Json[]) => checks.find(({ id }) => id === "clock");
-const told = async () => clockIn((await one.api("GET", "/health")).body.checks);
+const healthClock = async () => clockIn((await one.api("GET", "/health")).body.checks);
 const doctor = async () => clockIn(JSON.parse((await one.cli(["doctor", "--json"])).stdout).checks);
 
 /** From the next connection on the server's clock is ahead by `by`. */
@@ -29,7 +29,7 @@ const setClock = (by: string) =>
 
 test("a host whose clock differs from the database's reports it, with the offset", async () => {
   const agrees = { status: "ok", message: expect.stringContaining("agrees"), remedy: null };
-  expect(await told()).toMatchObject(agrees);
+  expect(await healthClock()).toMatchObject(agrees);
   expect(await doctor()).toMatchObject(agrees);
   await setClock("1 minute");
   await service.postgres.terminateSessions();
@@ -38,10 +38,10 @@ test("a host whose clock differs from the database's reports it, with the offset
     message: expect.stringMatching(/^This host's clock is (59|60|61) s behind that of the cluster's database/),
     remedy: expect.stringContaining("NTP"),
   };
-  await until("the check of the clock warns", async () => (await told()).status === "warn");
-  expect(await told()).toMatchObject(behind);
+  await until("the check of the clock warns", async () => (await healthClock()).status === "warn");
+  expect(await healthClock()).toMatchObject(behind);
   expect(await doctor()).toMatchObject(behind);
   expect((await one.api("GET", "/metrics")).body).toMatch(/^roomd_check_status\{check="clock"\} 1$/m);
   await setClock("0");
-  await until("the clocks agree again", async () => (await told()).status === "ok");
+  await until("the clocks agree again", async () => (await healthClock()).status === "ok");
 });

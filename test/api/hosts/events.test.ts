@@ -111,9 +111,9 @@ function expectWhole(reader: Reader, chains: readonly string[][]): void {
   const ids = reader.ids();
   expect(new Set(ids).size).toBe(ids.length);
   for (const chain of chains) {
-    const told = ids.filter((id) => chain.includes(id));
-    const from = chain.indexOf(told[0] ?? "");
-    expect(told).toEqual(chain.slice(from, from + told.length));
+    const received = ids.filter((id) => chain.includes(id));
+    const from = chain.indexOf(received[0] ?? "");
+    expect(received).toEqual(chain.slice(from, from + received.length));
   }
 }
 
@@ -162,13 +162,13 @@ describe("events", () => {
     for (const host of [one, two]) {
       const chains = [chainOf(one), chainOf(two)];
       const text = String((await host.api("GET", `${EVENTS}?after=0&follow=false`)).body);
-      const told: Json[] = text
+      const events: Json[] = text
         .trimEnd()
         .split("\n")
         .map((line) => JSON.parse(line));
-      const ids = told.map(({ audit_id }) => audit_id);
+      const ids = events.map(({ audit_id }) => audit_id);
       for (const chain of chains) expect(ids.filter((id) => chain.includes(id))).toEqual(chain);
-      const middle = told[Math.floor(told.length / 2)] as Json;
+      const middle = events[Math.floor(events.length / 2)] as Json;
       const other = host === one ? two : one;
       const rest = await other.api("GET", `${EVENTS}?after=${middle.cursor}&follow=false`);
       const further = new Set(
@@ -306,10 +306,10 @@ describe.runIf(LONG)("events over a long time", () => {
     const end = writing();
     const reader = new Reader();
     for (let turn = 0; turn < 20; turn++) {
-      const [asked, other] = Math.random() < 0.5 ? [one, two] : [two, one];
-      await reader.follow(asked, Math.random() < 0.5 ? "after" : "last-event-id");
-      await hasTold(reader, asked);
-      const struck = Math.random() < 0.5 ? asked : other;
+      const [target, other] = Math.random() < 0.5 ? [one, two] : [two, one];
+      await reader.follow(target, Math.random() < 0.5 ? "after" : "last-event-id");
+      await hasTold(reader, target);
+      const struck = Math.random() < 0.5 ? target : other;
       const isKilled = Math.random() < 0.7;
       if (isKilled) await struck.end("SIGKILL");
       else process.kill(struck.pid, "SIGSTOP");
@@ -361,14 +361,14 @@ describe.runIf(LONG)("events over a long time", () => {
     await Promise.all([fill(one), fill(two)]);
     const { socket, closed } = asking(one, `${EVENTS}?after=0`, "text/event-stream");
     let text = "";
-    const begun = Promise.withResolvers<void>();
+    const started = Promise.withResolvers<void>();
     socket.on("data", (chunk) => {
       text += chunk.toString("latin1");
       if (text.length < 100_000) return;
       socket.pause();
-      begun.resolve();
+      started.resolve();
     });
-    await begun.promise;
+    await started.promise;
     await until(
       "the stream is disconnected",
       async () => one.logged({ message: SLOW_READER.events }).length > 0,
@@ -512,8 +512,8 @@ test("a host that was removed and rejoined under the same name delivers all of i
     await again.follow(host);
     await until("a new reader has the event", isTold(again));
     const chain = chainOf(three);
-    const told = again.ids().filter((id) => chain.includes(id));
-    expect(told).toEqual(chain.slice(0, told.length));
+    const received = again.ids().filter((id) => chain.includes(id));
+    expect(received).toEqual(chain.slice(0, received.length));
     await again.leave();
     const further = await host.ok("GET", `${AUDIT}?event=room.&order=asc&cursor=${page.next_cursor}`);
     expect(further.items.map(({ room_id }: Json) => room_id)).toContain("c2");

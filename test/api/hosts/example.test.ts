@@ -59,10 +59,10 @@ test("work together while their room is moved there and back", { timeout: 120_00
   };
   const review = async () => {
     for (let round = 1; round <= ROUNDS; round++) {
-      const asked = await agents.reviewer.wait<{ review: number }>({ source: "worker" });
-      const result = await at.drive.readText(`/result-${asked?.payload.review}.txt`);
+      const request = await agents.reviewer.wait<{ review: number }>({ source: "worker" });
+      const result = await at.drive.readText(`/result-${request?.payload.review}.txt`);
       expect(result).toBe(String(2 * round));
-      await agents.reviewer.reply(asked ?? "", "approved");
+      await agents.reviewer.reply(request ?? "", "approved");
       await agents.reviewer.send("planner", "approved");
       await agents.reviewer.barrier("merged", meets);
     }

@@ -66,11 +66,11 @@ async function isWhole(name: string): Promise<void> {
 
 /** Refused soon with cluster_unavailable and a Retry-After. */
 async function expectUnavailable(
-  asked: () => Promise<{ status: number; headers: Headers; body: { code?: string } }>,
+  request: () => Promise<{ status: number; headers: Headers; body: { code?: string } }>,
   codes = ["cluster_unavailable"],
 ) {
   const startedAt = performance.now();
-  const { status, headers, body } = await asked();
+  const { status, headers, body } = await request();
   expect([status, codes]).toEqual([503, expect.arrayContaining([body.code])]);
   expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
   expect(performance.now() - startedAt).toBeLessThan(BOUND_MS);
@@ -95,8 +95,8 @@ async function expectGoesOn(host: TestDaemon, roomId: string): Promise<void> {
   const sent = await host.ok("POST", `/v1/rooms/${roomId}/messages`, {
     ...{ source: "b", destination: "b", payload: { n: 1 } },
   });
-  const heard = await host.ok("GET", `/v1/rooms/${roomId}/messages?agent_id=b&after=${sent.seq - 1}`);
-  expect(heard.items.map((each: { message_id: string }) => each.message_id)).toContain(sent.message_id);
+  const received = await host.ok("GET", `/v1/rooms/${roomId}/messages?agent_id=b&after=${sent.seq - 1}`);
+  expect(received.items.map((each: { message_id: string }) => each.message_id)).toContain(sent.message_id);
   const put = await fetch(`${host.url}/v1/rooms/${roomId}/drive/files/f.txt`, {
     method: "PUT",
     headers: { authorization: `Bearer ${host.apiKey}` },
@@ -158,9 +158,9 @@ describe("PostgreSQL", { timeout: 120_000 }, () => {
       name: "short",
       scopes: ["rooms:read"],
     });
-    const asked = async () =>
+    const request = async () =>
       (await fetch(`${three.url}/v1/me`, { headers: { authorization: `Bearer ${key}` } })).status;
-    await until("the key is known", async () => (await asked()) === 200);
+    await until("the key is known", async () => (await request()) === 200);
     await service.postgres.cut("second");
     await one.ok("DELETE", `/v1/orgs/${one.orgId}/keys/${key_id}`);
     await expectUnavailable(() => create(three, "cut-new", "host-3"));
@@ -170,7 +170,7 @@ describe("PostgreSQL", { timeout: 120_000 }, () => {
     await expectUnavailable(() => three.api("GET", "/v1/rooms/cut-new"));
     for (const host of [three, two]) await expectGoesOn(host, "cut");
     await service.postgres.join();
-    await until("the key is invalid on the other host", async () => (await asked()) === 401);
+    await until("the key is invalid on the other host", async () => (await request()) === 401);
     expect((await three.api("GET", "/v1/rooms/cut-new")).headers.get("x-roomd-host")).toBe("host-2");
     expect((await create(three, "cut-new", "host-3")).body.code).toBe("room_id_in_use");
     await isWhole("joined");
@@ -183,17 +183,17 @@ test("a host that is partitioned for longer than cluster.stale_after rejects all
     env: { ROOMD_CLUSTER_URL: service.postgres.secondUrl, ROOMD_CLUSTER_STALE_AFTER: "2" },
   });
   try {
-    const asked = () => strict.api("GET", "/v1/me");
-    await until("the key is known", async () => (await asked()).status === 200);
+    const request = () => strict.api("GET", "/v1/me");
+    await until("the key is known", async () => (await request()).status === 200);
     await service.postgres.cut("second");
-    await until("the key is refused", async () => (await asked()).status === 503);
-    await expectUnavailable(asked);
+    await until("the key is refused", async () => (await request()).status === 503);
+    await expectUnavailable(request);
     using client = new SshClient(sshPort(strict));
     expect((await client.sshByPassword("worker@r", strict.apiKey, ["true"])).stderr).toContain("cluster.stale_after");
     // As shipped rooms go on.
     expect((await three.api("GET", "/v1/me")).status).toBe(200);
     await service.postgres.join();
-    await until("the key is accepted again", async () => (await asked()).status === 200);
+    await until("the key is accepted again", async () => (await request()).status === 200);
   } finally {
     service.hosts.pop();
     await strict.stop();
@@ -211,9 +211,9 @@ describe("a host", { timeout: 120_000 }, () => {
         name: "short",
         scopes: ["rooms:read"],
       });
-      const asked = async () =>
+      const request = async () =>
         (await fetch(`${three.url}/v1/me`, { headers: { authorization: `Bearer ${key}` } })).status;
-      await until("the key is known", async () => (await asked()) === 200);
+      await until("the key is known", async () => (await request()) === 200);
       process.kill(three.pid, "SIGSTOP");
       try {
         const startedAt = performance.now();
@@ -231,7 +231,7 @@ describe("a host", { timeout: 120_000 }, () => {
       }
       expect((await create(three, `taken-${ms}`, "host-3")).body.code).toBe("room_id_in_use");
       // By the change that was refused it has caught up.
-      expect(await asked()).toBe(401);
+      expect(await request()).toBe(401);
       await until("the room answers", async () => (await one.api("GET", `/v1/rooms/silent-${ms}`)).status === 200);
       await isWhole(`resumed-${ms}`);
       // A host that was unresponsive for longer than its lease has to be seen again.
@@ -308,8 +308,8 @@ describe("a PostgreSQL that lost its last changes", { timeout: 120_000 }, () => 
     expect(names).toBe(winner);
     // Its key was lost with the change that made it.
     for (const { url } of service.hosts) {
-      const asked = () => fetch(`${url}/v1/me`, { headers: { authorization: `Bearer ${key}` } });
-      await until("the lost key is invalid", async () => (await asked()).status === 401);
+      const request = () => fetch(`${url}/v1/me`, { headers: { authorization: `Bearer ${key}` } });
+      await until("the lost key is invalid", async () => (await request()).status === 401);
     }
     await until("the lost name is recorded", async () => {
       const { items } = await one.ok("GET", `/v1/orgs/${one.orgId}/audit?event=cluster.room_name_lost`);
@@ -356,8 +356,8 @@ describe("a dead host", { timeout: 120_000 }, () => {
       throw new Error(`it is answered ${status} ${JSON.stringify(body)}\n${three.log.slice(-3000)}`, { cause: error });
     });
     expect((await one.ok("GET", "/v1/rooms/dead")).host).toBe("host-2");
-    const said = await service.postgres.sql("SELECT max(seq) FROM roomd.rows WHERE \"row\" ->> 'host_id' = 'host-3'");
-    expect(said).toBe(before);
+    const maxSeq = await service.postgres.sql("SELECT max(seq) FROM roomd.rows WHERE \"row\" ->> 'host_id' = 'host-3'");
+    expect(maxSeq).toBe(before);
     expect(await service.postgres.sql("SELECT count(*) FROM roomd.leases WHERE host_id = 'host-3'")).toBe("0");
   });
 });

@@ -25,14 +25,14 @@ afterAll(async () => {
 async function begun(room_id: string): Promise<void> {
   await one.ok("POST", "/v1/rooms", { room_id, host: "host-1" });
   await one.ok("PUT", `/v1/rooms/${room_id}/agents/b/subscriptions`, { topics: ["t"] });
-  await said(one, room_id, 1);
+  await sendMessage(one, room_id, 1);
   await service.postgres.copy(room_id);
   await until("the directory is followed again", async () =>
     [201, 409].includes((await two.api("POST", "/v1/rooms", { room_id: "probe", host: "host-2" })).status),
   );
 }
 
-const said = (host: TestDaemon, room_id: string, n: number) =>
+const sendMessage = (host: TestDaemon, room_id: string, n: number) =>
   host.ok("POST", `/v1/rooms/${room_id}/messages`, { source: "b", destination: "b", payload: n });
 
 async function heard(host: TestDaemon, room_id: string): Promise<unknown[]> {
@@ -60,7 +60,7 @@ const placed = (room_id: string) =>
 test("after the move: the new host registers the room again, also right after a restart", async () => {
   await begun("done");
   await one.ok("POST", "/v1/rooms/done/move", { host: "host-2" });
-  await said(two, "done", 2);
+  await sendMessage(two, "done", 2);
   // The former host would report that the room has left it.
   await one.end("SIGKILL");
   await service.postgres.replace("done");
@@ -84,7 +84,7 @@ test("before the former host learned of it: that host stops serving the room, an
   await one.api("POST", "/v1/rooms/claimed/move", { host: "host-2" }).catch(() => null);
   await until("the daemon has exited", () => !one.runs);
   await until("the other host owns the room", async () => (await two.api("GET", "/v1/rooms/claimed")).status === 200);
-  await said(two, "claimed", 2);
+  await sendMessage(two, "claimed", 2);
   process.kill(two.pid, "SIGSTOP");
   try {
     await service.postgres.replace("claimed");

@@ -50,11 +50,11 @@ class Client {
   async ask(): Promise<void> {
     const host = chance.pick(service.hosts);
     const name = chance.pick(NAMES);
-    const which = chance.next();
-    if (which < 0.5) await this.#call("create", name, host, "POST", "/v1/rooms", { room_id: name });
-    else if (which < 0.85) await this.#call("destroy", name, host, "DELETE", `/v1/rooms/${name}`);
-    else if (which < 0.95 || this.#own.length === 0) {
-      const body = { name: `k${Math.floor(which * 1e6)}`, scopes: ["rooms:read"] };
+    const roll = chance.next();
+    if (roll < 0.5) await this.#call("create", name, host, "POST", "/v1/rooms", { room_id: name });
+    else if (roll < 0.85) await this.#call("destroy", name, host, "DELETE", `/v1/rooms/${name}`);
+    else if (roll < 0.95 || this.#own.length === 0) {
+      const body = { name: `k${Math.floor(roll * 1e6)}`, scopes: ["rooms:read"] };
       const made = await this.#call("key", "", host, "POST", `/v1/orgs/${host.orgId}/keys`, body);
       if (made?.key) this.#own.push(made as { key: string; key_id: string });
     } else {
@@ -71,10 +71,15 @@ class Client {
       });
     try {
       const answer = await host.api(method, path, body, {}, AbortSignal.timeout(CALL_MS));
-      const said = answer.body;
-      const fate = fateOf(answer.status, said);
-      note(fate, said.room_uid ?? said.key ?? null, `${answer.status} ${said.code ?? ""}`, said.key_id ?? name);
-      return fate === "done" ? said : null;
+      const responseBody = answer.body;
+      const fate = fateOf(answer.status, responseBody);
+      note(
+        fate,
+        responseBody.room_uid ?? responseBody.key ?? null,
+        `${answer.status} ${responseBody.code ?? ""}`,
+        responseBody.key_id ?? name,
+      );
+      return fate === "done" ? responseBody : null;
     } catch (error) {
       note("unknown", null, String(error));
       return null;

@@ -73,8 +73,8 @@ describe("two hosts of one service", () => {
     }
     const sent = await two.ok("POST", "/v1/rooms/talk/messages", { source: "a", destination: "b", payload: { n: 1 } });
     expect(sent.message_id).toMatch(/^msg_/);
-    const heard = await one.ok("GET", "/v1/rooms/talk/messages?agent_id=b");
-    expect(JSON.stringify(heard)).toContain(sent.message_id);
+    const received = await one.ok("GET", "/v1/rooms/talk/messages?agent_id=b");
+    expect(JSON.stringify(received)).toContain(sent.message_id);
     if (!LONG) console.log("a file through the other host: of 3 MB; ROOMD_TEST_LONG=1 has one of 1 GiB");
     const url = `${two.url}/v1/rooms/talk/drive/files/deep/file.bin`;
     const headers = { authorization: `Bearer ${one.apiKey}` };
@@ -107,10 +107,10 @@ describe("two hosts of one service", () => {
 
   test("a key that is revoked on one host is invalid on the other", async () => {
     const made = await one.ok("POST", `/v1/orgs/${one.orgId}/keys`, { name: "short", scopes: ["rooms:read"] });
-    const asked = () => fetch(`${two.url}/v1/me`, { headers: { authorization: `Bearer ${made.key}` } });
-    await until("the key is valid on the other host", async () => (await asked()).status === 200);
+    const request = () => fetch(`${two.url}/v1/me`, { headers: { authorization: `Bearer ${made.key}` } });
+    await until("the key is valid on the other host", async () => (await request()).status === 200);
     await one.ok("DELETE", `/v1/orgs/${one.orgId}/keys/${made.key_id}`);
-    await until("the key is invalid on the other host", async () => (await asked()).status === 401);
+    await until("the key is invalid on the other host", async () => (await request()).status === 401);
   });
 
   test("while the database is unavailable rooms continue, and shared state is not changed", async () => {

@@ -206,21 +206,21 @@ describe("exposed ports", () => {
     const label = await expose(owner, room);
     const [{ token }] = (await other.ok("GET", `/v1/rooms/${room}/sandboxes/worker/ports`)).items;
     for (const host of [owner, other]) {
-      const asked = async (headers = {}) => {
+      const request = async (headers = {}) => {
         const answer = await fetch(`${host.url}/p/${label}/x`, { headers });
         return [answer.status, ((await answer.json()) as Json).code, answer.headers.get("x-roomd-host")];
       };
-      expect(await asked()).toEqual([401, "missing_credentials", name]);
-      expect(await asked({ authorization: `Bearer ${one.apiKey}` })).toEqual([401, "missing_credentials", name]);
-      expect(await asked({ "x-port-token": "ptk_wrong" })).toEqual([401, "invalid_api_key", name]);
-      expect(await asked({ "x-port-token": token })).toEqual([502, "guest_unreachable", name]);
+      expect(await request()).toEqual([401, "missing_credentials", name]);
+      expect(await request({ authorization: `Bearer ${one.apiKey}` })).toEqual([401, "missing_credentials", name]);
+      expect(await request({ "x-port-token": "ptk_wrong" })).toEqual([401, "invalid_api_key", name]);
+      expect(await request({ "x-port-token": token })).toEqual([502, "guest_unreachable", name]);
     }
     const none = await fetch(`${other.url}/p/${label}x/`);
     expect([none.status, none.headers.get("x-roomd-host")]).toEqual([404, name === "host-1" ? "host-2" : "host-1"]);
     expect(await other.ok("GET", `/v1/locate/${label}`)).toMatchObject({ type: "port", room_id: room });
     await owner.end("SIGKILL");
-    const gone = await fetch(`${other.url}/p/${label}/`);
-    expect([gone.status, ((await gone.json()) as Json).code]).toEqual([503, "host_unreachable"]);
+    const response = await fetch(`${other.url}/p/${label}/`);
+    expect([response.status, ((await response.json()) as Json).code]).toEqual([503, "host_unreachable"]);
     await owner.serve();
     await until("the host is back", async () => !(await other.ok("GET", "/v1/rooms")).warnings);
   });
@@ -231,11 +231,11 @@ describe("SSH", () => {
     using client = new SshClient(0);
     await one.ok("POST", "/v1/orgs/self/ssh-keys", { public_key: client.publicKey });
     const bound = await one.ok("POST", "/v1/orgs/self/keys", { name: "c", scopes: ["terminal"], room_ids: ["c"] });
-    for (const [asked, owner, room] of [
+    for (const [entry, owner, room] of [
       [two, one, "a"],
       [one, two, "b"],
     ] as const) {
-      client.port = sshPort(asked);
+      client.port = sshPort(entry);
       for (const [user, password] of [
         [`none@${room}`, one.apiKey],
         ["worker@nowhere", one.apiKey],
@@ -257,8 +257,8 @@ describe("while a host is down", () => {
     ["host-2", () => [two, one]],
     ["host-1", () => [one, two]],
   ])("%s: its rooms are still listed, with a warning", async (name, hosts) => {
-    const [gone, left] = hosts() as [TestDaemon, TestDaemon];
-    await gone.end("SIGKILL");
+    const [stopped, left] = hosts() as [TestDaemon, TestDaemon];
+    await stopped.end("SIGKILL");
     const startedAt = performance.now();
     const list = await left.ok("GET", "/v1/rooms");
     expect(performance.now() - startedAt).toBeLessThan(2500);
@@ -286,7 +286,7 @@ describe("while a host is down", () => {
     }
     const there = made.find(({ host }) => host === name) as Json;
     expect((await left.problem("GET", `/v1/locate/${there.room_uid}`)).code).toBe("host_unreachable");
-    await gone.serve();
+    await stopped.serve();
     await until("the host is back", async () => !(await left.ok("GET", "/v1/rooms")).warnings);
   });
 

@@ -258,15 +258,15 @@ function writers(room_id: string) {
   const write = async (host: TestDaemon, from: number) => {
     for (let n = from; !isOver && n < MAX_WRITTEN; n += 2) {
       const body = { source: "a", destination: "b", payload: { n }, message_id: `m-${n}` };
-      let said = "";
+      let lastResponse = "";
       const taken = async () => {
         // The host may be down.
         const answer = await host.api("POST", `/v1/rooms/${room_id}/messages`, body).catch(() => null);
-        said = JSON.stringify(answer?.body ?? null);
+        lastResponse = JSON.stringify(answer?.body ?? null);
         return answer !== null && answer.status < 300;
       };
       await until("the message is accepted", taken, RESTART_MS).catch((error: unknown) => {
-        throw new Error(`${host.env.ROOMD_HOST_ID} said ${said}\n${host.log.slice(-3000)}`, { cause: error });
+        throw new Error(`${host.env.ROOMD_HOST_ID} said ${lastResponse}\n${host.log.slice(-3000)}`, { cause: error });
       });
       written.push(n);
     }

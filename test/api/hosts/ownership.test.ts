@@ -156,13 +156,13 @@ describe("a removed host that still runs", { timeout: 60_000 }, () => {
     );
     // The name was taken by a later change.
     await until("host-2 knows the other room", async () => (await two.api("GET", "/v1/rooms/taken")).status === 503);
-    for (const asked of [
+    for (const request of [
       () => post(two, "taken", "to nobody"),
       () => post(two, "free", "to nobody"),
       () => two.api("POST", `/v1/orgs/${two.orgId}/keys`, { name: "k", scopes: ["rooms:read"] }),
       () => two.api("GET", "/v1/rooms/taken"),
     ]) {
-      const { status, body } = await asked();
+      const { status, body } = await request();
       expect([status, body.code]).toEqual([503, "not_a_member"]);
     }
     expect((await two.api("GET", "/v1/rooms/free")).status).toBe(200);

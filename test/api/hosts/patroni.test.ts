@@ -60,9 +60,9 @@ describe.skipIf(reason !== null)("hosts on a PostgreSQL by Patroni", () => {
   }, 600_000);
 
   /** Two hosts concurrently create rooms of the same names during an event. */
-  async function during(what: string, happens: () => Promise<void>): Promise<void> {
+  async function during(label: string, happens: () => Promise<void>): Promise<void> {
     const [one, two, three] = service.hosts as [TestDaemon, TestDaemon, TestDaemon];
-    const making = new Making(what.replaceAll(" ", "-"), [one, two]);
+    const making = new Making(label.replaceAll(" ", "-"), [one, two]);
     await until("rooms are created", () => making.made.size >= STEADY_ROOMS, BACK_MS);
     const [before, since] = [making.made.size, performance.now()];
     await happens();
@@ -72,7 +72,7 @@ describe.skipIf(reason !== null)("hosts on a PostgreSQL by Patroni", () => {
     await making.end();
     const { longestMs, answers } = making;
     const ms = [happenedMs, longestMs].map(Math.round).join(" ms, no room for ");
-    console.log(`${what}: done after ${ms} ms; ${making.made.size} rooms; ${JSON.stringify(answers)}`);
+    console.log(`${label}: done after ${ms} ms; ${making.made.size} rooms; ${JSON.stringify(answers)}`);
     expect(making.twice).toEqual([]);
     for (const host of [one, two, three]) {
       const there = await roomsAt(host);
@@ -111,11 +111,11 @@ class Making {
       const room_id = `${prefix}-${n}`;
       const isThere = async () => {
         const { status, body } = await host.api("POST", "/v1/rooms", { room_id });
-        const said = status === 201 ? "201" : String(body.code);
-        this.answers[said] = (this.answers[said] ?? 0) + 1;
+        const outcome = status === 201 ? "201" : String(body.code);
+        this.answers[outcome] = (this.answers[outcome] ?? 0) + 1;
         if (status === 201) this.#note(room_id, body.room_uid);
-        else if (!["room_id_in_use", "cluster_unavailable"].includes(said)) throw new Error(JSON.stringify(body));
-        return said !== "cluster_unavailable";
+        else if (!["room_id_in_use", "cluster_unavailable"].includes(outcome)) throw new Error(JSON.stringify(body));
+        return outcome !== "cluster_unavailable";
       };
       await until(`room ${room_id} is found`, isThere, BACK_MS);
     }

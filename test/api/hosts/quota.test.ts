@@ -52,15 +52,15 @@ test("a room with rows on both hosts counts once", async () => {
   delete one.env.ROOMD_FAULT_POINT;
   await service.knowEachOther();
   const moving = one.ok("POST", "/v1/rooms/moves/move", { host: "host-2" });
-  const said = `SELECT "row" ->> 'moved_use' FROM roomd.rows WHERE tbl = 'placements' AND "row" ->> 'room_id' = 'moves'
+  const query = `SELECT "row" ->> 'moved_use' FROM roomd.rows WHERE tbl = 'placements' AND "row" ->> 'room_id' = 'moves'
     AND "row" ->> 'host_id' = 'host-2'`;
   // The room is active on the next host, which has recorded that.
   await until("the next host owns the room", async () => (await two.api("GET", "/v1/rooms/moves")).status === 200);
   await until(
     "the rows of the room are in the directory",
     async () =>
-      (await service.postgres.sql(`SELECT count(*) FROM (${said}) AS said`)) === "1" &&
-      (await service.postgres.sql(said)) === "",
+      (await service.postgres.sql(`SELECT count(*) FROM (${query}) AS said`)) === "1" &&
+      (await service.postgres.sql(query)) === "",
   );
   await oneMoreFits("stalled");
   process.kill(one.pid, "SIGUSR2");

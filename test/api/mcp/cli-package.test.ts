@@ -67,8 +67,8 @@ test("it has the daemon's version, and no host commands", TIMEOUT, async () => {
 });
 
 /** Without how long ago something was, by which columns are as wide as they are. */
-const ageless = ({ stdout, ...said }: Awaited<ReturnType<typeof roomd>>) => ({
-  ...said,
+const ageless = ({ stdout, ...rest }: Awaited<ReturnType<typeof roomd>>) => ({
+  ...rest,
   stdout: stdout.replaceAll(/ +/g, " ").replaceAll(/\bnow\b|\d+ m?s ago/g, "AGE"),
 });
 

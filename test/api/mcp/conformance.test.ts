@@ -44,10 +44,10 @@ describe("the conformance suite", () => {
     const url = `http://localhost:${relay.port}/mcp`;
     const suite = resolve("node_modules/.bin/conformance");
     const child = spawn(process.execPath, ["--bun", suite, "server", "--url", url, "--scenario", scenario]);
-    let told = "";
-    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (told += chunk));
+    let output = "";
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));
     const status = await new Promise((done) => child.once("close", done));
-    expect({ status, told }).toMatchObject({
+    expect({ status, told: output }).toMatchObject({
       status: 0,
       told: expect.stringMatching(/Passed: ([1-9]\d*)\/\1, 0 failed/),
     });

@@ -83,14 +83,14 @@ describe("a file of the hub", () => {
     ] as const) {
       const plain = await fetch(daemon.url + path, { headers: { "accept-encoding": "gzip, br;q=0" } });
       const packed = await fetch(daemon.url + path, { headers: { "accept-encoding": "gzip, br" }, decompress: false });
-      const wanted = { type, kept: "public, max-age=31536000, immutable", sniff: "nosniff", vary: "Accept-Encoding" };
+      const expected = { type, kept: "public, max-age=31536000, immutable", sniff: "nosniff", vary: "Accept-Encoding" };
       for (const each of [plain, packed]) {
         expect({
           type: each.headers.get("content-type"),
           kept: each.headers.get("cache-control"),
           sniff: each.headers.get("x-content-type-options"),
           vary: each.headers.get("vary"),
-        }).toEqual(wanted);
+        }).toEqual(expected);
       }
       expect([plain.headers.get("content-encoding"), packed.headers.get("content-encoding")]).toEqual([null, "br"]);
       const bytes = Buffer.from(await plain.arrayBuffer());

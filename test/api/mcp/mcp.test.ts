@@ -299,13 +299,15 @@ describe("waiting", () => {
     const client = await connectMcp(daemon, { way, generation });
     const room = `cancels-${way}-${generation}`;
     await daemon.room(room);
-    const gone = new AbortController();
+    const cancellation = new AbortController();
     const wait = { room_id: room, agent_id: "idle", wait_ms: 40_000 };
-    const waiting = client.call("agent_wait", wait, { signal: gone.signal }).catch((error: unknown) => String(error));
+    const waiting = client
+      .call("agent_wait", wait, { signal: cancellation.signal })
+      .catch((error: unknown) => String(error));
     const waits = async () =>
       (await daemon.ok("GET", `/v1/rooms/${room}/agents`)).items.flatMap((each: Json) => each.waiting_on);
     await until(waits, (found) => found.length === 1);
-    gone.abort("enough");
+    cancellation.abort("enough");
     expect(await waiting).toContain("enough");
     await until(waits, (found) => found.length === 0);
     await client.close();

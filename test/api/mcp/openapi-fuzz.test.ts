@@ -199,14 +199,14 @@ function faultOf(
   text: string,
   headers: Headers,
 ): string | null {
-  const said = operation.described.responses[status];
+  const documented = operation.described.responses[status];
   const excerpt = `${status} ${type} ${text.slice(0, 400)}`;
-  if (!said) return `a status that is not documented: ${excerpt}`;
+  if (!documented) return `a status that is not documented: ${excerpt}`;
   if (status === 500) return excerpt;
-  const [wrong] = headerFaults(said, document.components.headers, headers);
+  const [wrong] = headerFaults(documented, document.components.headers, headers);
   if (wrong) return `header ${wrong}: ${excerpt}`;
-  if (said.content === undefined) return text === "" ? null : `a body that is not documented: ${excerpt}`;
-  const content = said.content[type ?? ""];
+  if (documented.content === undefined) return text === "" ? null : `a body that is not documented: ${excerpt}`;
+  const content = documented.content[type ?? ""];
   if (!content) return `a media type that is not documented: ${excerpt}`;
   if (type === "application/problem+json") {
     const problem = JSON.parse(text);
@@ -250,14 +250,14 @@ function closed(schema: Json): Json {
 function learn(operation: Described, value: Json): void {
   if (operation.operationId.includes("audit")) return;
   for (const record of [value, ...(Array.isArray(value?.items) ? value.items.slice(0, 3) : [])]) {
-    for (const [name, told] of Object.entries(isRecord(record) ? record : {})) {
+    for (const [name, fieldValue] of Object.entries(isRecord(record) ? record : {})) {
       const pool = poolOf(name);
-      if (typeof told !== "string" || !(KNOWABLE.has(pool) || pool === "sandbox") || pool === "org_id") continue;
+      if (typeof fieldValue !== "string" || !(KNOWABLE.has(pool) || pool === "sandbox") || pool === "org_id") continue;
       // The tests' own are to stay.
       if (pool === "key_id" && operation.method === "GET") continue;
       const values = known.get(pool) ?? [];
-      if (values.includes(told)) continue;
-      known.set(pool, [...values, told].slice(-40));
+      if (values.includes(fieldValue)) continue;
+      known.set(pool, [...values, fieldValue].slice(-40));
     }
   }
 }

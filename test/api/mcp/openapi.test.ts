@@ -72,8 +72,8 @@ describe("every operation", () => {
 
   test.each(OPERATIONS)("$name is described completely", (operation) => {
     const shown = of(operation.path, operation.method);
-    const named = (where: string) =>
-      shown.parameters.filter((each: Json) => each.in === where).map(({ name }: Json) => name);
+    const named = (location: string) =>
+      shown.parameters.filter((each: Json) => each.in === location).map(({ name }: Json) => name);
     const inPath = [...operation.path.matchAll(/\{(\w+)\*?\}/g)].map((match) => match[1]);
     expect(named("path").sort()).toEqual(inPath.sort());
     expect(named("query").sort()).toEqual(Object.keys(operation.query.properties).sort());
@@ -100,19 +100,19 @@ describe("every operation", () => {
         if (required || example !== undefined) expect(whyNot(schema, example), `${name} ${parameter}`).toBeNull();
       }
       const named = Object.entries<Json>({ request: requestBody ?? {}, ...responses });
-      for (const [where, { content }] of named) {
+      for (const [label, { content }] of named) {
         for (const [type, { schema, example }] of Object.entries<Json>(content ?? {})) {
           if (type === "application/problem+json" || Object.keys(schema).length === 0) continue;
-          expect(whyNot(schema, example), `${name} ${where} ${type}`).toBeNull();
+          expect(whyNot(schema, example), `${name} ${label} ${type}`).toBeNull();
         }
       }
     }
   });
 
   test("has examples that consistently describe one room", () => {
-    const told = new Map<string, Set<string>>();
+    const values = new Map<string, Set<string>>();
     const note = (name: string, value: Json) => {
-      if (typeof value === "string") told.set(name, (told.get(name) ?? new Set()).add(value));
+      if (typeof value === "string") values.set(name, (values.get(name) ?? new Set()).add(value));
     };
     const look = (value: Json): void => {
       if (typeof value !== "object" || value === null) return;
@@ -129,11 +129,11 @@ describe("every operation", () => {
       }
     }
     for (const name of ["org_id", "room_uid", "sandbox_id", "sandbox", "template_id", "barrier_id", "plan"]) {
-      expect([name, ...(told.get(name) ?? [])]).toHaveLength(2);
+      expect([name, ...(values.get(name) ?? [])]).toHaveLength(2);
     }
     // One is made of the other.
-    expect([...(told.get("room_id") ?? [])].sort()).toEqual(["build-42", "build-43"]);
-    expect([...(told.get("agent_id") ?? [])].sort()).toEqual(["planner", "try-1", "try-2", "worker-1"]);
+    expect([...(values.get("room_id") ?? [])].sort()).toEqual(["build-42", "build-43"]);
+    expect([...(values.get("agent_id") ?? [])].sort()).toEqual(["planner", "try-1", "try-2", "worker-1"]);
   });
 
   test("has headers with examples valid for their schemas", () => {
@@ -186,8 +186,8 @@ test("each documented response header is sent", async () => {
     expect((await ask("GET", "/v1/me", undefined, { authorization: "Bearer key-none" })).status).toBe(status);
   }
   // A terminal, which needs a guest, is attached to in the ring of those.
-  const told = Object.keys(document.components.headers).filter((name) => name !== "Sec-WebSocket-Protocol");
-  expect(told.filter((name) => !sent.has(name.toLowerCase()))).toEqual([]);
+  const headerNames = Object.keys(document.components.headers).filter((name) => name !== "Sec-WebSocket-Protocol");
+  expect(headerNames.filter((name) => !sent.has(name.toLowerCase()))).toEqual([]);
 });
 
 describe("its schemas", () => {

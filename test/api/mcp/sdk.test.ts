@@ -94,9 +94,9 @@ describe("a room", () => {
     const room = await roomd.rooms.create({ roomId: "talk" });
     const [planner, worker] = [room.agent("planner"), room.agent("worker")];
     await worker.subscribe(["build.*"]);
-    const heard = worker.wait({ timeoutMs: 10_000 });
+    const received = worker.wait({ timeoutMs: 10_000 });
     await planner.send("worker", { do: "it" });
-    expect((await heard)?.payload).toEqual({ do: "it" });
+    expect((await received)?.payload).toEqual({ do: "it" });
     await planner.send({ topic: "build.done" }, "done");
     expect((await worker.wait())?.payload).toBe("done");
     const reply = planner.request("worker", { question: 1 });
@@ -249,9 +249,9 @@ describe("a network that fails", () => {
     const room = await shaken.rooms.create({ roomId: "back" });
     const agent = room.agent("a");
     await agent.subscribe([]);
-    const heard = agent.wait();
+    const received = agent.wait();
     await daemon.restart("SIGKILL");
     await room.send("a", "still there");
-    expect((await heard)?.payload).toBe("still there");
+    expect((await received)?.payload).toBe("still there");
   });
 });

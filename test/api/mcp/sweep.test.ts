@@ -46,11 +46,11 @@ describe("an invalid key", () => {
 });
 
 describe("a key with every scope but one", () => {
-  const lacking = SCOPES.filter((scope) => scope !== "org:admin");
+  const scopes = SCOPES.filter((scope) => scope !== "org:admin");
   const keys = new Map<string, string>();
   beforeAll(async () => {
-    for (const scope of lacking) {
-      const { key } = await makeKey(daemon, { scopes: lacking.filter((each) => each !== scope) });
+    for (const scope of scopes) {
+      const { key } = await makeKey(daemon, { scopes: scopes.filter((each) => each !== scope) });
       keys.set(scope, key);
     }
   });
@@ -59,7 +59,7 @@ describe("a key with every scope but one", () => {
     "can call $name unless that scope is missing, which is checked before any lookup",
     async (tool) => {
       const { access } = tool.operation;
-      for (const scope of lacking) {
+      for (const scope of scopes) {
         const { body } = await as(keys.get(scope) ?? "", tool.name, rowOf(tool).args("never"));
         const isRefused = body.code === "insufficient_scope";
         expect({ scope, isRefused }).toEqual({ scope, isRefused: scope === access });

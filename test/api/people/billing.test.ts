@@ -59,7 +59,7 @@ const tell = async (subscription: string) => {
   const about = { id, object: "subscription", customer };
   expect((await send(await service.notice("customer.subscription.updated", about))).status).toBe(200);
 };
-const told = async (subscription: string) => {
+const notifyAndSettle = async (subscription: string) => {
   await tell(subscription);
   await settled();
 };
@@ -144,7 +144,7 @@ describe("an owner", () => {
     expect((await owner.api("POST", `${ORG}/checkouts`)).status).toBe(409);
     expect(await billingOf(owner)).toMatchObject({ plan: "starter" });
     service.change(subscription, { status: "canceled" });
-    await told(subscription);
+    await notifyAndSettle(subscription);
     expect(await billingOf(owner)).toMatchObject({ plan: "free", status: "ended", can_buy: true });
     const second = await buy(owner);
     expect(second).not.toBe(first);
@@ -206,7 +206,7 @@ describe("the subscription of an organization that ends", () => {
     await end();
     expect(() => service.pay(checkout)).toThrow(checkout);
     const late = service.addSubscription(service.checkout(checkout).customer);
-    await told(late);
+    await notifyAndSettle(late);
     expect(statusOf(late)).toBe("canceled");
   });
 });
@@ -253,10 +253,10 @@ describe("a notice", () => {
         else if (what === "notice") await send(notices[which % notices.length] as Notice);
         else if (what === "kill") {
           // The daemon has received the notice, and is killed while it queries the change.
-          const asked = service.asked.length;
+          const requestCount = service.asked.length;
           service.isSilent = true;
           await send(await service.notice("customer.subscription.updated", about));
-          await until("the payment service is queried", () => service.asked.length > asked);
+          await until("the payment service is queried", () => service.asked.length > requestCount);
           await daemon.end("SIGKILL");
           service.isSilent = false;
           await daemon.serve();
@@ -313,13 +313,13 @@ describe("a subscription", () => {
     async (end) => {
       const { owner, subscription, customer } = await bought(40);
       service.fail(subscription);
-      await told(subscription);
+      await notifyAndSettle(subscription);
       expect(await billingOf(owner)).toMatchObject({ plan: "starter", status: "past_due" });
       pastDueSince(customer, "2026-01-01T00:00:00.000Z");
-      await told(subscription);
+      await notifyAndSettle(subscription);
       expect(await billingOf(owner)).toMatchObject({ plan: "free", status: "past_due" });
       service.change(subscription, { status: end });
-      await told(subscription);
+      await notifyAndSettle(subscription);
       expect(await billingOf(owner)).toMatchObject({ plan: "free", can_buy: end !== "unpaid" });
     },
   );
@@ -331,7 +331,7 @@ describe("a subscription", () => {
     ] as const) {
       const { owner, subscription } = await bought(days);
       service.change(subscription, { status: "canceled" });
-      await told(subscription);
+      await notifyAndSettle(subscription);
       expect(await billingOf(owner)).toMatchObject({ plan, status: "ended", can_buy: true });
     }
   });
@@ -342,7 +342,7 @@ describe("a subscription", () => {
     const other = service.addSubscription(customer);
     for (const status of ["incomplete", "incomplete_expired"]) {
       service.change(other, { status });
-      await told(other);
+      await notifyAndSettle(other);
       expect(await billingOf(owner)).toMatchObject({ plan: "free" });
     }
   });
@@ -350,27 +350,27 @@ describe("a subscription", () => {
   test("that awaits its payment blocks another purchase, also after an earlier subscription", async () => {
     const { owner, subscription, customer } = await bought(40);
     service.change(subscription, { status: "canceled" });
-    await told(subscription);
+    await notifyAndSettle(subscription);
     expect(await billingOf(owner)).toMatchObject({ status: "ended", can_buy: true });
     const other = service.addSubscription(customer);
     service.change(other, { status: "unpaid" });
-    await told(other);
+    await notifyAndSettle(other);
     expect(await billingOf(owner)).toMatchObject({ plan: "free", status: "pending", can_buy: false });
   });
 
   test("that is changed within its month brings no more credits", async () => {
     const { owner, subscription } = await bought();
     for (const n of [100, 200, 300]) service.prorate(subscription, Math.floor(Date.now() / 1000) + n);
-    await told(subscription);
+    await notifyAndSettle(subscription);
     expect((await owner.api("GET", "/v1/orgs/self/credits")).body.granted).toBe(1000);
   });
 
   test("that is cancelled immediately and bought again within its month brings no more credits", async () => {
     const { owner, subscription } = await bought();
     service.change(subscription, { status: "canceled" });
-    await told(subscription);
+    await notifyAndSettle(subscription);
     const again = service.pay(await buy(owner), Math.floor(Date.now() / 1000) + 60);
-    await told(again.subscription);
+    await notifyAndSettle(again.subscription);
     expect(await billingOf(owner)).toMatchObject({ plan: "starter", status: "active" });
     expect((await owner.api("GET", "/v1/orgs/self/credits")).body.granted).toBe(1000);
   });
@@ -380,7 +380,7 @@ describe("a subscription", () => {
     const set = await daemon.cli(["org", "set-plan", "--org", org_id, "--plan", "starter"]);
     expect(set).toMatchObject({ status: 0 });
     service.change(subscription, { status: "canceled" });
-    await told(subscription);
+    await notifyAndSettle(subscription);
     expect(await billingOf(owner)).toMatchObject({ plan: "starter", status: "ended", plan_until: null });
   });
 });
@@ -389,13 +389,13 @@ test("an unresponsive payment service does not delay the daemon's stop", async (
   const owner = await people.foreign();
   const checkout = await buy(owner);
   const { subscription } = service.pay(checkout);
-  const asked = service.asked.length;
+  const requestCount = service.asked.length;
   service.isSilent = true;
   await tell(subscription);
-  await until("the payment service is queried", () => service.asked.length > asked);
-  const begun = performance.now();
+  await until("the payment service is queried", () => service.asked.length > requestCount);
+  const startedAt = performance.now();
   await daemon.end("SIGTERM");
-  const tookMs = performance.now() - begun;
+  const tookMs = performance.now() - startedAt;
   service.isSilent = false;
   await daemon.serve();
   await settled();
@@ -407,8 +407,8 @@ test("an unresponsive payment service does not delay the daemon's stop", async (
 test("an empty secret file is rejected", async () => {
   const empty = join(secrets, "empty");
   writeFileSync(empty, "\n");
-  const said = await daemon.cli(["serve"], undefined, { ROOMD_BILLING_STRIPE_WEBHOOK_SECRET_FILE: empty });
-  expect(said).toMatchObject({ status: 2, stderr: expect.stringContaining(empty) });
+  const result = await daemon.cli(["serve"], undefined, { ROOMD_BILLING_STRIPE_WEBHOOK_SECRET_FILE: empty });
+  expect(result).toMatchObject({ status: 2, stderr: expect.stringContaining(empty) });
 });
 
 test("without a payment service nothing is sold, and notices are rejected", async () => {

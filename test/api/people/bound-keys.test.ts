@@ -234,8 +234,8 @@ describe("a key that is bound to an agent", () => {
     }
     expect((await daemon.api("GET", "/v1/rooms/r/snapshots", undefined, bound)).body.items).toEqual([]);
     expect((await daemon.ok("GET", "/v1/rooms/r/snapshots")).items).toHaveLength(1);
-    const wanted = { ...sandbox(OWN, 9150), snapshot_id: theirs };
-    const made = await daemon.api("POST", `${SANDBOXES}/from-template`, wanted, bound);
+    const request = { ...sandbox(OWN, 9150), snapshot_id: theirs };
+    const made = await daemon.api("POST", `${SANDBOXES}/from-template`, request, bound);
     expect(made).toMatchObject({ status: 404, body: { code: "snapshot_not_found" } });
   });
 

@@ -65,7 +65,7 @@ test("failed logins are on disk before they are answered, as are calls outside a
   const scopes = ["rooms:read"];
   const { key } = await fresh.ok("POST", "/v1/orgs/self/keys", { name: "narrow", scopes });
   const denied = () => recorded<{ event: string }>(fresh, "SELECT event FROM audit WHERE outcome = 'denied'");
-  const asked: string[] = [];
+  const events: string[] = [];
   for (let n = 0; n < 5; n++) {
     for (const [path, token, status, event] of [
       ["/v1/me", WRONG, 401, "auth.failed"],
@@ -74,8 +74,8 @@ test("failed logins are on disk before they are answered, as are calls outside a
       ["/v1/orgs/self/usage", key, 403, "usage.read"],
     ] as const) {
       expect([path, (await bare(fresh, "GET", path, bearer(token))).status]).toEqual([path, status]);
-      asked.push(event);
-      expect(denied()).toHaveLength(asked.length);
+      events.push(event);
+      expect(denied()).toHaveLength(events.length);
     }
   }
 });

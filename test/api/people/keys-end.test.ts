@@ -115,12 +115,12 @@ describe("a stream", () => {
     const key = await makeKey(daemon);
     const { socket, closed } = open(`GET ${FILE} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key.key}\r\n\r\n`);
     let bytes = 0;
-    const begun = Promise.withResolvers<void>();
+    const started = Promise.withResolvers<void>();
     socket.once("data", () => {
       socket.pause();
-      begun.resolve();
+      started.resolve();
     });
-    await begun.promise;
+    await started.promise;
     socket.on("data", (chunk) => {
       bytes += chunk.length;
     });

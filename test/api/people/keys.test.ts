@@ -106,10 +106,10 @@ describe("a key cannot grant more than it has:", () => {
     ["another room", { room_ids: ["a", "b"] }, { room_ids: ["a"] }],
     ["another agent", { agent_id: "w-2" }, { agent_id: "w-1" }],
     ["a later end", { expires_in_seconds: 86_400 }, {}],
-  ])("%s", async (_, asked, details) => {
+  ])("%s", async (_, request, details) => {
     const scopes = ["rooms:read", "keys:write"];
     const { key } = await made({ scopes, room_ids: ["a"], agent_id: "w-1", expires_in_seconds: 600 });
-    expect(await create(asked, key)).toMatchObject({ status: 403, body: { code: "scope_escalation", details } });
+    expect(await create(request, key)).toMatchObject({ status: 403, body: { code: "scope_escalation", details } });
     expect((await create({}, key)).status).toBe(201);
   });
 
@@ -299,8 +299,8 @@ describe("rotation", () => {
       body: { code: "invalid_state", details: { replaced_by: first.body.key_id } },
     });
     await daemon.ok("DELETE", `${KEYS}/${first.body.key_id}`);
-    const gone = await daemon.problem("POST", `${KEYS}/${first.body.key_id}/rotate`, {});
-    expect(gone.code).toBe("key_not_found");
+    const problem = await daemon.problem("POST", `${KEYS}/${first.body.key_id}/rotate`, {});
+    expect(problem.code).toBe("key_not_found");
     expect((await daemon.problem("POST", `${KEYS}/kid_none/rotate`, {})).code).toBe("key_not_found");
     expect((await daemon.problem("POST", `${KEYS}/${old.key_id}/rotate`, { grace_seconds: -1 })).status).toBe(422);
   });
@@ -383,8 +383,8 @@ describe("stored data about keys", () => {
     await daemon.ok("DELETE", `${KEYS}/${fresh.key_id}`);
     await daemon.ok("GET", KEYS);
     const { items } = await daemon.ok("GET", "/v1/orgs/self/audit?event=key.&limit=5");
-    const told = items.map(({ event, outcome, details }: Json) => [event, outcome, details.key_id]);
-    expect(told).toEqual([
+    const records = items.map(({ event, outcome, details }: Json) => [event, outcome, details.key_id]);
+    expect(records).toEqual([
       ["key.listed", "success", undefined],
       ["key.revoked", "success", fresh.key_id],
       ["key.rotated", "success", key_id],
@@ -397,10 +397,10 @@ describe("stored data about keys", () => {
 
   test("survives a kill once acknowledged", async () => {
     const kept = await made();
-    const gone = await makeKey(daemon);
-    await daemon.ok("DELETE", `${KEYS}/${gone.key_id}`);
+    const revoked = await makeKey(daemon);
+    await daemon.ok("DELETE", `${KEYS}/${revoked.key_id}`);
     await daemon.restart("SIGKILL");
     expect((await me(kept.key)).key_id).toBe(kept.key_id);
-    expect((await me(gone.key)).code).toBe("invalid_api_key");
+    expect((await me(revoked.key)).code).toBe("invalid_api_key");
   });
 });

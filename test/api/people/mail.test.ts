@@ -54,8 +54,8 @@ afterAll(async () => {
 
 describe("open sign-up", () => {
   test("requires an address and an e-mail, and creates an organization with credits", async () => {
-    const said = await ask("Ada@Example.org ");
-    expect([said.status, saidBy(said)]).toEqual([200, expect.stringContaining(LETTER)]);
+    const response = await ask("Ada@Example.org ");
+    expect([response.status, saidBy(response)]).toEqual([200, expect.stringContaining(LETTER)]);
     const letter = await mail.letterTo("ada@example.org", /^Finish signing up · roomd$/);
     expect(letter).toMatchObject({ from: "roomd@example.org", text: expect.stringContaining(daemon.webUrl) });
     const { path, token } = linkIn(letter);
@@ -133,9 +133,9 @@ describe("open sign-up", () => {
   });
 
   test("a mailbox gets five e-mails a day, and the requester always gets the same answer", async () => {
-    const said = [];
-    for (let n = 0; n < 8; n++) said.push(saidBy(await ask("much@example.org")));
-    expect(new Set(said).size).toBe(1);
+    const messages = [];
+    for (let n = 0; n < 8; n++) messages.push(saidBy(await ask("much@example.org")));
+    expect(new Set(messages).size).toBe(1);
     await until(
       "five e-mails are sent",
       () => mail.letters.filter(({ to }) => to[0] === "much@example.org").length === 5,
@@ -299,8 +299,8 @@ describe("another mode", () => {
     const { token } = linkIn(await mail.letterTo("dan@example.org", /Confirm/));
     const visitor = new Visitor(other);
     expect((await visitor.send("/signup", { do: "look", token })).text).toContain("dan@example.org");
-    const asked = await visitor.send("/signup", { do: "ask", token, name: "Dan", note: "agents that write tests" });
-    expect([asked.status, saidBy(asked)]).toEqual([200, expect.stringContaining("review")]);
+    const response = await visitor.send("/signup", { do: "ask", token, name: "Dan", note: "agents that write tests" });
+    expect([response.status, saidBy(response)]).toEqual([200, expect.stringContaining("review")]);
     expect((await finish(token, "early", other)).answer.status).toBe(404);
     const { items } = JSON.parse((await other.cli(["signup", "list", "--json"])).stdout);
     expect(items).toMatchObject([{ email: "dan@example.org", name: "Dan", note: "agents that write tests" }]);
@@ -316,8 +316,8 @@ describe("another mode", () => {
   test("approval without mail: the request is filed immediately, and the operator passes on the link", async () => {
     await using other = await TestDaemon.start({ env: { ROOMD_SIGNUP_MODE: "approval" } });
     const visitor = new Visitor(other);
-    const asked = await visitor.send("/signup", { email: "eve@example.org", name: "Eve", note: "" });
-    expect(saidBy(asked)).not.toContain("e-mail");
+    const response = await visitor.send("/signup", { email: "eve@example.org", name: "Eve", note: "" });
+    expect(saidBy(response)).not.toContain("e-mail");
     const { url } = JSON.parse((await other.cli(["signup", "approve", "eve@example.org", "--json"])).stdout);
     expect((await finish(new URL(url).hash.slice(1), "eve's", other)).answer.to).toBe("/");
     await visitor.send("/signup", { email: "mallory@example.org", name: "M", note: "please" });

@@ -56,8 +56,8 @@ interface Found {
 async function discover(): Promise<Found> {
   const refused = await call({});
   expect(refused.status).toBe(401);
-  const said = refused.headers.get("www-authenticate") ?? "";
-  const named = (name: string) => new RegExp(`${name}="([^"]+)"`).exec(said)?.[1] ?? "";
+  const header = refused.headers.get("www-authenticate") ?? "";
+  const named = (name: string) => new RegExp(`${name}="([^"]+)"`).exec(header)?.[1] ?? "";
   const resource = await read(named("resource_metadata"));
   expect(resource.resource).toBe(`${daemon.url}/mcp`);
   const [issuer] = resource.authorization_servers;
@@ -128,29 +128,32 @@ describe.each(MCP_CLIENTS)("$name", (client) => {
   });
 
   test.each(client.redirects)("is authorized, redirected to %s, works, and refreshes", async (redirect_uri) => {
-    const asked = grant(redirect_uri);
-    const page = await asked.look(ada);
+    const request = grant(redirect_uri);
+    const page = await request.look(ada);
     const { host: place } = new URL(redirect_uri);
     expect([page.status, page.text]).toEqual([200, expect.stringContaining(client.metadata.client_name)]);
     expect(page.text).toContain(place);
-    const back = await asked.allow(ada);
+    const back = await request.allow(ada);
     expect(back.href.slice(0, back.href.indexOf("?"))).toBe(redirect_uri);
     expect([...back.searchParams.keys()].sort()).toEqual(["code", "iss", "state"]);
-    expect([back.searchParams.get("state"), back.searchParams.get("iss")]).toEqual([asked.state, found.server.issuer]);
-    const taken = await asked.exchange(back.searchParams.get("code") ?? "");
+    expect([back.searchParams.get("state"), back.searchParams.get("iss")]).toEqual([
+      request.state,
+      found.server.issuer,
+    ]);
+    const taken = await request.exchange(back.searchParams.get("code") ?? "");
     expectTokens(taken);
     expect((await call({ authorization: `Bearer ${taken.body.access_token}` })).status).toBe(200);
-    const next = await asked.refresh(taken.body.refresh_token);
+    const next = await request.refresh(taken.body.refresh_token);
     expectTokens(next);
     expect((await call({ authorization: `Bearer ${next.body.access_token}` })).status).toBe(200);
   });
 
   test.each(client.others)("is not redirected to %s, and the person gets the reason", async (redirect_uri) => {
-    const asked = grant(redirect_uri);
-    const page = await asked.look(ada);
+    const request = grant(redirect_uri);
+    const page = await request.look(ada);
     expect([page.status, page.to]).toEqual([400, null]);
     expect(page.text).toContain('role="alert"');
-    const forced = await ada.api("POST", "/v1/account/grants", { request: asked.query.toString() });
+    const forced = await ada.api("POST", "/v1/account/grants", { request: request.query.toString() });
     expect(forced).toMatchObject({ status: 400, body: { details: { error: "invalid_redirect_uri" } } });
   });
 });

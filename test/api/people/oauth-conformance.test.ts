@@ -24,11 +24,11 @@ beforeAll(async () => {
 });
 afterAll(() => daemon.stop());
 
-async function register(asked: Json): Promise<TokenAnswer> {
+async function register(request: Json): Promise<TokenAnswer> {
   const response = await fetch(metadata.registration_endpoint, {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify(asked),
+    body: JSON.stringify(request),
   });
   return { status: response.status, headers: response.headers, body: (await response.json()) as Json };
 }
@@ -92,9 +92,9 @@ test("the redirect has the code once, with the unchanged state and the issuer, a
 });
 
 test("tokens of a device have the same response format as those of a code", async () => {
-  const asked = new URLSearchParams({ client_id: "roomd", resource: daemon.url });
-  const begun = await fetch(metadata.device_authorization_endpoint, { method: "POST", body: asked });
-  const answer = { status: begun.status, headers: begun.headers, body: (await begun.json()) as Json };
+  const params = new URLSearchParams({ client_id: "roomd", resource: daemon.url });
+  const response = await fetch(metadata.device_authorization_endpoint, { method: "POST", body: params });
+  const answer = { status: response.status, headers: response.headers, body: (await response.json()) as Json };
   expectJson(answer);
   const { user_code, device_code } = answer.body;
   const poll = () => token(daemon, { grant_type: DEVICE_GRANT, client_id: "roomd", device_code });

@@ -53,21 +53,21 @@ function asking(client_id: string) {
   });
   return { client_id, verifier, query };
 }
-const consent = async (client_id: string, who = ada) => await who.see(`/authorize?${asking(client_id).query}`);
+const consent = async (client_id: string, visitor = ada) => await visitor.see(`/authorize?${asking(client_id).query}`);
 
 describe("a client metadata document", () => {
   test("describes the application, authorizes it, and is cached for a while", async () => {
-    const asked = asking(put("/good.json"));
-    const page = await ada.see(`/authorize?${asked.query}`);
+    const request = asking(put("/good.json"));
+    const page = await ada.see(`/authorize?${request.query}`);
     expect([page.status, page.text]).toEqual([200, expect.stringContaining("By document")]);
-    const form = { request: asked.query.toString(), gives: "all", rooms: "", lasts: "", do: "allow" };
+    const form = { request: request.query.toString(), gives: "all", rooms: "", lasts: "", do: "allow" };
     const { to } = await ada.send("/authorize", form);
     const code = new URL(to ?? "").searchParams.get("code") ?? "";
     const body = new URLSearchParams({
       grant_type: "authorization_code",
-      client_id: asked.client_id,
+      client_id: request.client_id,
       code,
-      code_verifier: asked.verifier,
+      code_verifier: request.verifier,
       redirect_uri: REDIRECT,
     });
     const tokens = (await (await fetch(`${daemon.url}/token`, { method: "POST", body })).json()) as Json;

@@ -80,12 +80,12 @@ async function register(metadata: Json): Promise<Json> {
 }
 
 const allow = { gives: "all", rooms: "", lasts: "", do: "allow" };
-const decide = async (who: Visitor, { query }: Asked, choice: Record<string, string> = allow) =>
-  await who.send("/authorize", { request: query.toString(), ...choice });
+const decide = async (visitor: Visitor, { query }: Asked, choice: Record<string, string> = allow) =>
+  await visitor.send("/authorize", { request: query.toString(), ...choice });
 
 /** The code that comes of a person's yes. */
-async function codeFor(asked: Asked, who = ada): Promise<string> {
-  const { to, text } = await decide(who, asked);
+async function codeFor(request: Asked, visitor = ada): Promise<string> {
+  const { to, text } = await decide(visitor, request);
   const code = to === null ? null : new URL(to).searchParams.get("code");
   if (code === null) throw new Error(text);
   return code;
@@ -105,10 +105,10 @@ const refresh = ({ client_id }: { client_id: string }, refresh_token: string) =>
   post("/token", { grant_type: "refresh_token", client_id, refresh_token });
 
 /** Tokens of a fresh grant. */
-async function signedIn(change: Record<string, string | null> = {}, who = ada) {
-  const asked = await asking(change);
-  const { body } = await exchange(asked, await codeFor(asked, who));
-  return { ...asked, tokens: body as Json };
+async function signedIn(change: Record<string, string | null> = {}, visitor = ada) {
+  const request = await asking(change);
+  const { body } = await exchange(request, await codeFor(request, visitor));
+  return { ...request, tokens: body as Json };
 }
 
 beforeAll(async () => {
@@ -240,8 +240,8 @@ describe("the metadata of the server", () => {
 
 describe("codes", () => {
   test("are returned with state and iss, and are valid once, for their client, with its verifier", async () => {
-    const asked = await asking();
-    const { to } = await decide(ada, asked);
+    const request = await asking();
+    const { to } = await decide(ada, request);
     const answer = new URL(to ?? "").searchParams;
     expect([...answer.keys()].sort()).toEqual(["code", "iss", "state"]);
     expect([answer.get("state"), answer.get("iss")]).toEqual(["xyz", daemon.webUrl]);
@@ -254,10 +254,10 @@ describe("codes", () => {
       { redirect_uri: "http://127.0.0.1:33418/other" },
       { code: `oac-${"A".repeat(43)}` },
     ]) {
-      const { status, body } = await exchange(asked, code, change);
+      const { status, body } = await exchange(request, code, change);
       expect([change, status, body.error]).toEqual([change, 400, "invalid_grant"]);
     }
-    const taken = await exchange(asked, code);
+    const taken = await exchange(request, code);
     expect(["content-type", "cache-control"].map((name) => taken.headers.get(name))).toEqual([
       "application/json",
       "no-store",
@@ -268,23 +268,23 @@ describe("codes", () => {
     const token = `Bearer ${taken.body.access_token}`;
     expect((await call("/mcp", token, LIST)).status).toBe(200);
     // A reused code is rejected, and revokes the grant.
-    expect((await exchange(asked, code)).body.error).toBe("invalid_grant");
+    expect((await exchange(request, code)).body.error).toBe("invalid_grant");
     expect((await call("/mcp", token, LIST)).status).toBe(401);
-    expect((await refresh(asked, taken.body.refresh_token)).body.error).toBe("invalid_grant");
+    expect((await refresh(request, taken.body.refresh_token)).body.error).toBe("invalid_grant");
     expect((await recorded("oauth.reused")).length).toBe(1);
   });
 
   test("expire after a minute", async () => {
-    const asked = await asking();
-    const code = await codeFor(asked);
+    const request = await asking();
+    const code = await codeFor(request);
     age("oauth_grants", "code_expires_at", 61);
-    expect((await exchange(asked, code)).body).toMatchObject({ error: "invalid_grant" });
+    expect((await exchange(request, code)).body).toMatchObject({ error: "invalid_grant" });
   });
 
   test("of two concurrent exchanges of a code one gets tokens, which are then revoked", async () => {
-    const asked = await asking();
-    const code = await codeFor(asked);
-    const both = await Promise.all([exchange(asked, code), exchange(asked, code)]);
+    const request = await asking();
+    const code = await codeFor(request);
+    const both = await Promise.all([exchange(request, code), exchange(request, code)]);
     expect(both.map(({ status }) => status).sort()).toEqual([200, 400]);
     const token = both.find(({ status }) => status === 200)?.body.access_token;
     expect((await call("/mcp", `Bearer ${token}`, LIST)).status).toBe(401);
@@ -293,9 +293,9 @@ describe("codes", () => {
   test("and tokens that revoke a grant get the same answers under concurrency as in sequence", async () => {
     const six = <T>(work: () => Promise<T>) => Promise.all(Array.from({ length: 6 }, work));
     for (let round = 0; round < 5; round++) {
-      const asked = await asking();
-      const code = await codeFor(asked);
-      const answers = (await six(() => exchange(asked, code))).map(({ body }) => body.error ?? "tokens");
+      const request = await asking();
+      const code = await codeFor(request);
+      const answers = (await six(() => exchange(request, code))).map(({ body }) => body.error ?? "tokens");
       expect(answers.sort()).toEqual([...Array<string>(5).fill("invalid_grant"), "tokens"]);
       const other = await asking();
       const { body } = await exchange(other, await codeFor(other));
@@ -314,25 +314,25 @@ test("the redirect URI of the consent page is part of the approval, also if the 
 
 describe("refreshing", () => {
   test("too often for the detection of replays is refused, and used tokens stay known", async () => {
-    const { tokens, ...asked } = await signedIn();
+    const { tokens, ...request } = await signedIn();
     let newest: string = tokens.refresh_token;
-    for (let n = 0; n < 60; n++) newest = (await refresh(asked, newest)).body.refresh_token;
-    expect(await refresh(asked, newest)).toMatchObject({ status: 400, body: { error: "invalid_request" } });
+    for (let n = 0; n < 60; n++) newest = (await refresh(request, newest)).body.refresh_token;
+    expect(await refresh(request, newest)).toMatchObject({ status: 400, body: { error: "invalid_request" } });
     age("oauth_tokens", "rotated_at", 4000);
-    expect((await refresh(asked, tokens.refresh_token)).body.error).toBe("invalid_grant");
-    expect((await refresh(asked, newest)).body.error).toBe("invalid_grant");
+    expect((await refresh(request, tokens.refresh_token)).body.error).toBe("invalid_grant");
+    expect((await refresh(request, newest)).body.error).toBe("invalid_grant");
   });
 
   test("returns a successor, the same one for a minute, and revokes the grant after that", async () => {
-    const { tokens, ...asked } = await signedIn();
-    const first = await refresh(asked, tokens.refresh_token);
+    const { tokens, ...request } = await signedIn();
+    const first = await refresh(request, tokens.refresh_token);
     expect(first.status).toBe(200);
-    const again = await refresh(asked, tokens.refresh_token);
-    const { expires_in: _, ...told } = first.body;
-    expect(again.body).toMatchObject(told);
+    const again = await refresh(request, tokens.refresh_token);
+    const { expires_in: _, ...expected } = first.body;
+    expect(again.body).toMatchObject(expected);
     age("oauth_tokens", "rotated_at", 61);
-    expect((await refresh(asked, tokens.refresh_token)).body.error).toBe("invalid_grant");
-    expect((await refresh(asked, first.body.refresh_token)).body.error).toBe("invalid_grant");
+    expect((await refresh(request, tokens.refresh_token)).body.error).toBe("invalid_grant");
+    expect((await refresh(request, first.body.refresh_token)).body.error).toBe("invalid_grant");
     expect((await call("/mcp", `Bearer ${first.body.access_token}`, LIST)).status).toBe(401);
   });
 
@@ -341,10 +341,10 @@ describe("refreshing", () => {
       fc.asyncProperty(
         fc.array(fc.array(fc.nat(3), { minLength: 1, maxLength: 4 }), { maxLength: 5 }),
         async (rounds) => {
-          const { tokens, ...asked } = await signedIn();
+          const { tokens, ...request } = await signedIn();
           const known: string[] = [tokens.refresh_token];
           for (const round of rounds) {
-            const answers = await Promise.all(round.map((at) => refresh(asked, known[at % known.length] ?? "")));
+            const answers = await Promise.all(round.map((at) => refresh(request, known[at % known.length] ?? "")));
             for (const { status, body } of answers) {
               expect(status).toBe(200);
               if (!known.includes(body.refresh_token)) known.push(body.refresh_token);
@@ -352,7 +352,7 @@ describe("refreshing", () => {
           }
           const [{ live }] = rows<{ live: number }>(
             `SELECT count(*) AS live FROM oauth_tokens WHERE kind = 'refresh' AND rotated_at IS NULL AND key_id =
-           (SELECT key_id FROM oauth_grants WHERE client_id = '${asked.client_id}')`,
+           (SELECT key_id FROM oauth_grants WHERE client_id = '${request.client_id}')`,
           ) as [{ live: number }];
           expect(live).toBe(1);
           expect(new Set(known).size).toBe(known.length);
@@ -426,8 +426,8 @@ describe("an invalid authorization request", () => {
     expect([status, to]).toEqual([400, null]);
     expect(text).toContain('role="alert"');
     // A denial by a person is reported to the application.
-    const { to: told } = await decide(ada, await asking({}, [elsewhere]), { ...allow, do: "deny" });
-    expect(told).toContain(`${elsewhere}?error=access_denied`);
+    const { to: location } = await decide(ada, await asking({}, [elsewhere]), { ...allow, do: "deny" });
+    expect(location).toContain(`${elsewhere}?error=access_denied`);
   });
 
   test("is refused at registration", async () => {
@@ -458,12 +458,12 @@ describe("an invalid authorization request", () => {
 
 describe("authorization", () => {
   test("requires a person, who signs in first if necessary, and returns to the request", async () => {
-    const asked = await asking();
+    const request = await asking();
     const stranger = new Visitor(daemon);
-    const sent = await stranger.see(`/authorize?${asked.query}`);
+    const sent = await stranger.see(`/authorize?${request.query}`);
     expect(sent).toMatchObject({ status: 303, to: "/signin" });
     const back = await stranger.send("/signin", { email: "bob@example.org", password: "another long secret" });
-    expect(back).toMatchObject({ status: 303, to: `/authorize?${asked.query}` });
+    expect(back).toMatchObject({ status: 303, to: `/authorize?${request.query}` });
     const page = await stranger.see(back.to ?? "");
     expect(page.text).toContain("By hand");
     expect(page.headers.get("content-security-policy")).not.toContain("form-action");
@@ -482,8 +482,8 @@ describe("authorization", () => {
   });
 
   test("is refused from another site's page, and requires a fresh proof", async () => {
-    const asked = await asking();
-    const form = { request: asked.query.toString(), ...allow };
+    const request = await asking();
+    const form = { request: request.query.toString(), ...allow };
     for (const site of ["cross-site", "same-site", "none"]) {
       const foreign = await ada.send("/authorize", form, { "sec-fetch-site": site });
       expect([site, foreign.status]).toEqual([site, 403]);
@@ -496,8 +496,8 @@ describe("authorization", () => {
   });
 
   test("can be denied, which is reported to the application", async () => {
-    const asked = await asking();
-    const { to } = await decide(ada, asked, { ...allow, do: "deny" });
+    const request = await asking();
+    const { to } = await decide(ada, request, { ...allow, do: "deny" });
     expect(Object.fromEntries(new URL(to ?? "").searchParams)).toMatchObject({
       error: "access_denied",
       state: "xyz",
@@ -507,12 +507,12 @@ describe("authorization", () => {
 
   test("grants only scopes that the person has and chose", async () => {
     await daemon.room("bound");
-    const asked = await asking();
-    const { to } = await decide(bob, asked, {
+    const request = await asking();
+    const { to } = await decide(bob, request, {
       ...{ gives: "read", rooms: "bound", lasts: "3600", do: "allow" },
       proof: "another long secret",
     });
-    const { body } = await exchange(asked, String(new URL(to ?? "").searchParams.get("code")));
+    const { body } = await exchange(request, String(new URL(to ?? "").searchParams.get("code")));
     expect(body.scope).not.toContain("write");
     const { items } = (await bob.api("GET", "/v1/account/grants")).body;
     expect(items[0]).toMatchObject({ room_ids: ["bound"], expires_at: expect.any(String) });
@@ -596,10 +596,10 @@ describe("authorization", () => {
     expect(found.items).toMatchObject([{ grant_id, user_id: account.user_id, user_name: account.name }]);
     expect((await ada.api("GET", `${list}?limit=1&cursor=${found.next_cursor}`)).body.items).toHaveLength(1);
     expect((await ada.see("/org/members")).text).toContain(grant_id);
-    for (const who of [bob, viewer]) {
-      expect((await who.api("GET", list)).body.code).toBe("insufficient_scope");
-      expect((await who.api("DELETE", `${list}/${grant_id}`)).body.code).toBe("insufficient_scope");
-      expect((await who.see("/org/members")).text).not.toContain(grant_id);
+    for (const visitor of [bob, viewer]) {
+      expect((await visitor.api("GET", list)).body.code).toBe("insufficient_scope");
+      expect((await visitor.api("DELETE", `${list}/${grant_id}`)).body.code).toBe("insufficient_scope");
+      expect((await visitor.see("/org/members")).text).not.toContain(grant_id);
     }
     expect((await call("/mcp", `Bearer ${tokens.access_token}`, LIST)).status).toBe(200);
     const listed = JSON.parse((await daemon.cli(["application", "list", "--limit", "1", "--json"])).stdout);
@@ -698,12 +698,12 @@ describe("the command line", () => {
       stdio: ["ignore", "pipe", "pipe"],
     });
     const ended = new Promise((done) => login.once("close", done));
-    let told = "";
+    let output = "";
     for await (const chunk of login.stderr) {
-      told += chunk;
-      const code = /code ([A-Z]{4}-[A-Z]{4})\n/.exec(told)?.[1];
+      output += chunk;
+      const code = /code ([A-Z]{4}-[A-Z]{4})\n/.exec(output)?.[1];
       if (code === undefined) continue;
-      expect(told).toContain(`${daemon.webUrl}/device`);
+      expect(output).toContain(`${daemon.webUrl}/device`);
       const done = await ada.send("/device", { user_code: code, ...allow, proof: "a long enough secret" });
       expect(done.text).toContain("Access granted");
       break;
@@ -728,8 +728,8 @@ describe("the command line", () => {
 
     expect(await cli("logout")).toMatchObject({ status: 0 });
     expect(existsSync(file)).toBe(false);
-    const gone = await fetch(`${daemon.url}/v1/me`, { headers: { authorization: `Bearer ${fresh.access_token}` } });
-    expect(gone.status).toBe(401);
+    const response = await fetch(`${daemon.url}/v1/me`, { headers: { authorization: `Bearer ${fresh.access_token}` } });
+    expect(response.status).toBe(401);
     expect(await cli("logout")).toMatchObject({ status: 1 });
   });
 });

@@ -76,8 +76,8 @@ describe("an organization", () => {
     await asKey("DELETE", "/v1/rooms/r0");
     expect(drives()).toEqual(expect.arrayContaining(room_uids));
     const client = await new Application(daemon, owner).connect();
-    const begun = await end(owner);
-    expect(begun).toMatchObject({
+    const response = await end(owner);
+    expect(response).toMatchObject({
       status: 202,
       body: { org_id, state: "ending", keys_revoked: 3, members_removed: 1 },
     });
@@ -132,8 +132,8 @@ describe("an organization", () => {
     async (point) => {
       const { owner, org_id, end, room_uids } = await made(3);
       await daemon.end("SIGTERM");
-      const [where, nth] = point.split("@");
-      daemon.env[FAULT_VARIABLE] = `${where}=kill${nth ? `@${nth}` : ""}`;
+      const [name, nth] = point.split("@");
+      daemon.env[FAULT_VARIABLE] = `${name}=kill${nth ? `@${nth}` : ""}`;
       await daemon.serve();
       await end(owner).catch(() => null);
       await untilSo("the daemon is killed", () => !daemon.runs);

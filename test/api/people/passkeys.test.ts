@@ -66,13 +66,13 @@ test("a passkey response is valid once, in the challenged browser, for its purpo
   const again = visitor.copy();
   expect((await signInWith(again, answer)).status).toBe(401);
   // Requested in one browser, answered in another.
-  const asked = new Visitor(daemon);
-  const options = optionsIn(await asked.see("/signin", host));
+  const requester = new Visitor(daemon);
+  const options = optionsIn(await requester.see("/signin", host));
   const other = new Visitor(daemon);
   await other.see("/signin", host);
   expect((await signInWith(other, key.use(options))).status).toBe(401);
   expect((await signInWith(new Visitor(daemon), key.use(options))).status).toBe(401);
-  expect((await signInWith(asked, key.use(options))).to).toBe("/");
+  expect((await signInWith(requester, key.use(options))).to).toBe("/");
 });
 
 test.each<[string, Otherwise]>([
@@ -193,9 +193,9 @@ test("a passkey proves a person's presence, in the requesting session and for it
   const { key: others } = await add(other);
   people.staleProofs();
   const ask = () => member.send("/account/ways", { do: "begin" }, host);
-  const asked = await ask();
-  expect(asked.status).toBe(403);
-  const options = optionsIn(asked);
+  const response = await ask();
+  expect(response.status).toBe(403);
+  const options = optionsIn(response);
   expect(options.allowCredentials.map(({ id }: Json) => id)).toEqual([key.use(options).id]);
   const prove = (visitor: Visitor, answer: Json) =>
     visitor.send("/account/ways", { do: "begin", proof_passkey: JSON.stringify(answer) }, host);

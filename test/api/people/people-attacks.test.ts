@@ -25,9 +25,9 @@ const prove = (visitor: Visitor) => people.prove(visitor);
 async function slowly(visitor: Visitor, path: string, type: string, body: string, meanwhile: () => Promise<void>) {
   const { hostname, port } = new URL(daemon.url);
   const socket = connect(Number(port), hostname);
-  let heard = "";
+  let received = "";
   socket.on("data", (bytes) => {
-    heard += bytes.toString();
+    received += bytes.toString();
   });
   const closed = new Promise((resolve) => socket.once("close", resolve));
   const head = [
@@ -42,7 +42,7 @@ async function slowly(visitor: Visitor, path: string, type: string, body: string
   await meanwhile();
   socket.write(body.slice(2));
   await closed;
-  return heard;
+  return received;
 }
 
 beforeAll(async () => {
@@ -83,22 +83,22 @@ describe("a session cookie alone", () => {
     const visitor = await member("member");
     const path = await invite(await foreign(), "viewer");
     const { user_id, email } = (await visitor.api("GET", "/v1/account")).body;
-    const heard = await slowly(visitor, path, "application/x-www-form-urlencoded", "as=me", async () => {
+    const received = await slowly(visitor, path, "application/x-www-form-urlencoded", "as=me", async () => {
       expect((await visitor.api("GET", "/v1/account")).body.organizations).toHaveLength(1);
       expect((await daemon.cli(["user", "sign-out", email])).status).toBe(0);
     });
-    expect(heard).not.toContain("303");
+    expect(received).not.toContain("303");
     const { items } = JSON.parse((await daemon.cli(["user", "list", "--json"])).stdout);
     expect(items.find((each: Json) => each.user_id === user_id).organizations).toHaveLength(1);
   });
 
   test("cannot use a proof that expires while its request arrives", async () => {
     const body = JSON.stringify({ name: "too late" });
-    const heard = await slowly(owner, "/v1/orgs/self/keys", "application/json", body, async () => {
+    const received = await slowly(owner, "/v1/orgs/self/keys", "application/json", body, async () => {
       expect((await owner.api("GET", "/v1/account")).body.proved_until).not.toBeNull();
       staleProofs();
     });
-    expect(heard).toContain('"proof_required"');
+    expect(received).toContain('"proof_required"');
     const { items } = await daemon.ok("GET", "/v1/orgs/self/keys");
     expect(items.map(({ name }: Json) => name)).not.toContain("too late");
   });
@@ -210,14 +210,14 @@ describe("sign-in", () => {
     const path = await invite(owner, "viewer", { email: "secret@example.org" });
     expect((await new Visitor(daemon).see(path, VISIT)).text).not.toContain("secret@example.org");
     const open = await invite(owner, "viewer");
-    const said = await Promise.all(
+    const responses = await Promise.all(
       ["owner@example.org", "nobody@example.org"].map(async (email) => {
         const { status, text } = await new Visitor(daemon).send(open, { name: "", email, password: "x" });
         // A passkey is made for one challenge and one new user each time.
         return [status, text.replaceAll(email, "ADDRESS").replaceAll(/data-options="[^"]*"|usr_\w+/g, "")];
       }),
     );
-    expect(said[0]).toEqual(said[1]);
+    expect(responses[0]).toEqual(responses[1]);
     const common = await Promise.all(
       ["owner@example.org", "nobody@example.org"].map(async (email) => {
         const form = { name: "x", email, password: "password1234" };

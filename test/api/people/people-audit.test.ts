@@ -37,9 +37,9 @@ const secrets = new Map<string, string>();
 const visitors: Visitor[] = [];
 
 /** As it is, and remembered. */
-function secret(what: string, value: unknown): string {
-  if (typeof value !== "string" || value.length < 6) throw new Error(`there is no ${what}`);
-  secrets.set(`${what}: ${secrets.size}`, value);
+function secret(label: string, value: unknown): string {
+  if (typeof value !== "string" || value.length < 6) throw new Error(`there is no ${label}`);
+  secrets.set(`${label}: ${secrets.size}`, value);
   return value;
 }
 /** Registers a browser: its cookies are secrets too, at each time that they are collected. */
@@ -256,9 +256,9 @@ describe("applications", { timeout: 60_000 }, () => {
   test("are authorized from a device, and denied", async () => {
     const visitor = await member("member", "devices@example.org");
     for (const choice of ["allow", "deny"]) {
-      const asked = new URLSearchParams({ client_id: "roomd", resource: daemon.url });
-      const begun = await fetch(`${daemon.url}/device_authorization`, { method: "POST", body: asked });
-      const { user_code, device_code } = (await begun.json()) as Json;
+      const params = new URLSearchParams({ client_id: "roomd", resource: daemon.url });
+      const response = await fetch(`${daemon.url}/device_authorization`, { method: "POST", body: params });
+      const { user_code, device_code } = (await response.json()) as Json;
       for (const each of [user_code, user_code.replace("-", ""), device_code]) secret("a device's code", each);
       await visitor.send("/device", { user_code, ...ALLOW, do: choice });
       const { status, body } = await token(daemon, { grant_type: DEVICE_GRANT, client_id: "roomd", device_code });
@@ -302,8 +302,8 @@ test("these tests produce each kind of record", async () => {
 test("no record has a credential, an address, or a name", () => {
   rememberCookies();
   const all = rows();
-  const found = [...secrets].flatMap(([what, value]) =>
-    all.filter(({ text }) => text.toLowerCase().includes(value.toLowerCase())).map(({ event }) => `${event}: ${what}`),
+  const found = [...secrets].flatMap(([label, value]) =>
+    all.filter(({ text }) => text.toLowerCase().includes(value.toLowerCase())).map(({ event }) => `${event}: ${label}`),
   );
   expect(found).toEqual([]);
   expect(secrets.size).toBeGreaterThan(60);
@@ -321,6 +321,6 @@ test("the audit over the API has none either, and its chains verify", async () =
   const host = await run(daemon, "audit", "list", "--host");
   const text = JSON.stringify([items, host.items]);
   expect(text).toContain("auth.failed");
-  expect([...secrets].filter(([, value]) => text.includes(value)).map(([what]) => what)).toEqual([]);
+  expect([...secrets].filter(([, value]) => text.includes(value)).map(([label]) => label)).toEqual([]);
   expect((await daemon.cli(["audit", "verify", "--host"])).status).toBe(0);
 });

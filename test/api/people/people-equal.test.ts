@@ -16,7 +16,7 @@ const isWorkTold = process.env.ROOMD_TEST_CLUSTER !== "1";
 const HERE = ["verified", "claimed", "disabled", "has-had-letters"] as const;
 const NOBODY = "nobody";
 const MAX_TRIES = 3;
-const addressOf = (who: string) => `${who}@example.org`;
+const addressOf = (name: string) => `${name}@example.org`;
 
 interface Asked {
   status: number;
@@ -48,7 +48,7 @@ class Place {
   static async start(env: Record<string, string>): Promise<Place> {
     const daemon = await startTelling({ ROOMD_SIGNUP_PER_HOUR: "0", ...env });
     const place = new Place(daemon, await People.first(daemon));
-    for (const who of HERE) await place.people.member("member", { email: addressOf(who) });
+    for (const name of HERE) await place.people.member("member", { email: addressOf(name) });
     place.people.sql((database) => {
       const verify = "UPDATE users SET verified_at = created_at WHERE email <> ?";
       database.prepare(verify).run(addressOf("claimed"));
@@ -66,19 +66,19 @@ class Place {
    * Sends the form with each address, after a discarded warm-up: the responses, without the address and without values unique to each
    * response. Retries if a commit started by other work, such as a timer, included the writes of a request.
    */
-  async ask(path: string, form: (email: string) => Record<string, string>, who: readonly string[]) {
+  async ask(path: string, form: (email: string) => Record<string, string>, names: readonly string[]) {
     for (let tries = 1; ; tries++) {
-      const said = await this.#askEach(path, form, who);
-      const committed = new Set([...said.asked.values()].map(({ work }) => work.includes("COMMIT")));
-      if (!isWorkTold || committed.size === 1 || tries === MAX_TRIES) return said;
+      const result = await this.#askEach(path, form, names);
+      const committed = new Set([...result.asked.values()].map(({ work }) => work.includes("COMMIT")));
+      if (!isWorkTold || committed.size === 1 || tries === MAX_TRIES) return result;
     }
   }
 
-  async #askEach(path: string, form: (email: string) => Record<string, string>, who: readonly string[]) {
+  async #askEach(path: string, form: (email: string) => Record<string, string>, names: readonly string[]) {
     const ids = new Map<string, string>();
     const pages = new Map<string, PageSeen>();
     const times: Times = new Map();
-    for (const each of ["first-of-all", ...who]) {
+    for (const each of ["first-of-all", ...names]) {
       const id = `asked-${++this.#count}`;
       ids.set(each, id);
       const visitor = new Visitor(this.daemon);
@@ -95,8 +95,8 @@ class Place {
       const { status, headers, text } = pages.get(each) as PageSeen;
       const id = ids.get(each) ?? "";
       const kept = [...headers].filter(([name]) => !/^(date|x-request-id|set-cookie|content-length)$/.test(name));
-      const told = text.replaceAll(addressOf(each), "ADDRESS").replaceAll(id, "REQUEST");
-      const plain = told.replaceAll(/data-options="[^"]*"/g, "OPTIONS").replaceAll(/usr_\w+/g, "USER");
+      const normalized = text.replaceAll(addressOf(each), "ADDRESS").replaceAll(id, "REQUEST");
+      const plain = normalized.replaceAll(/data-options="[^"]*"/g, "OPTIONS").replaceAll(/usr_\w+/g, "USER");
       return {
         status,
         headers: Object.fromEntries(kept),
@@ -104,7 +104,7 @@ class Place {
         work: withoutCarrier((statements.get(id) ?? []).map(shapeOf)),
       };
     };
-    return { asked: new Map(who.map((each) => [each, askedOf(each)])), times };
+    return { asked: new Map(names.map((each) => [each, askedOf(each)])), times };
   }
 }
 
@@ -134,11 +134,11 @@ afterAll(async () => {
   await mail.stop();
 });
 
-function expectAlike(asked: Map<string, Asked>): Asked {
-  const nobody = asked.get(NOBODY) as Asked;
-  for (const [who, { work, ...said }] of asked) {
+function expectAlike(responses: Map<string, Asked>): Asked {
+  const nobody = responses.get(NOBODY) as Asked;
+  for (const [who, { work, ...response }] of responses) {
     const { work: expected, ...saidToNobody } = nobody;
-    expect({ who, ...said }).toEqual({ who, ...saidToNobody });
+    expect({ who, ...response }).toEqual({ who, ...saidToNobody });
     if (isWorkTold) expect({ who, work }).toEqual({ who, work: expected });
   }
   if (isWorkTold) expect(nobody.work.length).toBeGreaterThan(0);
@@ -155,8 +155,8 @@ describe("the existence of an account is not revealed", { timeout: 90_000 }, () 
   });
 
   test("by the sign-up page", async () => {
-    const who = ["verified", "claimed", "disabled", NOBODY];
-    const { status, text, work } = expectAlike((await open.ask("/signup", (email) => ({ email }), who)).asked);
+    const names = ["verified", "claimed", "disabled", NOBODY];
+    const { status, text, work } = expectAlike((await open.ask("/signup", (email) => ({ email }), names)).asked);
     expect([status, text]).toEqual([200, expect.stringContaining(LETTER)]);
     if (isWorkTold)
       expect(work).toEqual(expect.arrayContaining(["insert links", "insert mails", "insert audit", "COMMIT"]));
@@ -186,8 +186,8 @@ describe("the existence of an account is not revealed", { timeout: 90_000 }, () 
     const { status, text } = expectAlike(asked);
     expect([status, text]).toEqual([401, expect.stringContaining('role="alert"')]);
     // Comparing takes nearly all of it; whatever else the host does only adds to it.
-    const least = Math.min(...HERE.map((who) => times.get(who) ?? 0));
-    for (const who of [NOBODY, ...HERE]) expect(times.get(who)).toBeGreaterThan(least / 2);
+    const least = Math.min(...HERE.map((name) => times.get(name) ?? 0));
+    for (const name of [NOBODY, ...HERE]) expect(times.get(name)).toBeGreaterThan(least / 2);
     expect(least).toBeGreaterThan(20);
   });
 
@@ -209,13 +209,13 @@ describe("a link's defect is not revealed", () => {
     // Of another kind, and another's.
     await open.people.prove(open.people.owner);
     tokens.push((await invite(open.people.owner, "viewer")).split("/").at(-1) ?? "");
-    const said = new Set<string>();
+    const messages = new Set<string>();
     for (const token of tokens) {
       const visitor = path === "/verify" ? person : new Visitor(open.daemon);
       const { status, text } = await visitor.send(path, { ...form, token });
       const main = /<main[^>]*>(.*?)<\/main>/s.exec(text)?.[1] ?? "";
-      said.add(`${status} ${main.replaceAll(/value="[^"]*"/g, "VALUE").replaceAll(/req_\w+/g, "REQUEST")}`);
+      messages.add(`${status} ${main.replaceAll(/value="[^"]*"/g, "VALUE").replaceAll(/req_\w+/g, "REQUEST")}`);
     }
-    expect([...said]).toEqual([expect.stringMatching(/^404 /)]);
+    expect([...messages]).toEqual([expect.stringMatching(/^404 /)]);
   });
 });

@@ -17,8 +17,8 @@ let ada: Visitor;
 let bob: Visitor;
 
 const tokenOf = (url: string) => new URL(url).hash.slice(1);
-const userLink = async (...who: string[]): Promise<Json> => {
-  const { status, stdout, stderr } = await daemon.cli(["user", "link", ...who, "--json"]);
+const userLink = async (...args: string[]): Promise<Json> => {
+  const { status, stdout, stderr } = await daemon.cli(["user", "link", ...args, "--json"]);
   if (status !== 0) throw new Error(stderr);
   return JSON.parse(stdout);
 };
@@ -97,8 +97,8 @@ describe("signing in", () => {
     const wrong = await visitor.send("/signin", { email: ADA.email, password: "not the password" });
     const nobody = await visitor.send("/signin", { email: "nobody@example.org", password: "not the password" });
     expect([wrong.status, nobody.status]).toEqual([401, 401]);
-    const said = (text: string) => /role="alert">(.*?)<\/div>/s.exec(text)?.[1];
-    expect(said(wrong.text)).toBe(said(nobody.text));
+    const alertText = (text: string) => /role="alert">(.*?)<\/div>/s.exec(text)?.[1];
+    expect(alertText(wrong.text)).toBe(alertText(nobody.text));
     expect(await visitor.send("/signin", { email: "ADA@example.ORG ", password: PASSWORD })).toMatchObject({
       status: 303,
       to: "/",
@@ -202,18 +202,18 @@ describe("a session", () => {
   test("creates keys only with a fresh proof, and each is shown once", async () => {
     age("proved_at", 700);
     const page = await ada.see("/account/keys");
-    const asked = { ...formWith(page.text, "do", "make"), name: "laptop", may: "all", ends: "" };
-    const first = await ada.send("/account/keys", asked);
+    const form = { ...formWith(page.text, "do", "make"), name: "laptop", may: "all", ends: "" };
+    const first = await ada.send("/account/keys", form);
     expect(first).toMatchObject({ status: 403, text: expect.stringContaining('name="proof"') });
     expect((await ada.api("POST", "/v1/orgs/self/keys", { name: "x" })).body.code).toBe("proof_required");
-    const wrong = await ada.send("/account/keys", { ...asked, proof: "wrong" });
+    const wrong = await ada.send("/account/keys", { ...form, proof: "wrong" });
     expect(wrong.text).toContain('role="alert"');
-    const made = await ada.send("/account/keys", { ...asked, proof: PASSWORD });
+    const made = await ada.send("/account/keys", { ...form, proof: PASSWORD });
     expect(made.status).toBe(200);
     const key = /export ROOMD_API_KEY=(key-\w{43})/.exec(made.text)?.[1] ?? "";
     expect(made.text).toContain(`export ROOMD_URL=${daemon.webUrl}`);
     expect((await daemon.api("GET", "/v1/me", undefined, bearer(key))).body).toMatchObject({ name: "laptop" });
-    const again = await ada.send("/account/keys", asked);
+    const again = await ada.send("/account/keys", form);
     expect(again).toMatchObject({ status: 303, to: "/account/keys" });
     expect((await ada.see("/account/keys")).text).not.toContain(key);
     const { key_id, created_by } = (await ada.api("GET", "/v1/orgs/self/keys")).body.items[0];
@@ -293,8 +293,8 @@ describe("members", () => {
   test("are changed by authorized roles, and an owner remains", async () => {
     const { items } = (await ada.api("GET", "/v1/orgs/self/members")).body;
     const [owner, member] = ["owner", "member"].map((role) => items.find((each: Json) => each.role === role).user_id);
-    const set = (visitor: Visitor, who: string, role: string) =>
-      visitor.api("PATCH", `/v1/orgs/self/members/${who}`, { role });
+    const set = (visitor: Visitor, userId: string, role: string) =>
+      visitor.api("PATCH", `/v1/orgs/self/members/${userId}`, { role });
     expect((await set(ada, owner, "viewer")).body.code).toBe("last_owner");
     expect((await ada.api("DELETE", "/v1/orgs/self/members/self")).body.code).toBe("last_owner");
     expect((await set(bob, member, "owner")).body.code).toBe("insufficient_scope");

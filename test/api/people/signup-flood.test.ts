@@ -31,7 +31,7 @@ type Statuses = Record<string, number>;
 const FORM = { "content-type": "application/x-www-form-urlencoded", "sec-fetch-site": "same-origin" };
 const percentile = (times: readonly number[], share: number) =>
   [...times].sort((a, b) => a - b)[Math.floor((times.length - 1) * share)] ?? 0;
-const told = (times: readonly number[]) =>
+const summary = (times: readonly number[]) =>
   `p50 ${percentile(times, 0.5).toFixed(1)} p99 ${percentile(times, 0.99).toFixed(1)} ms of ${times.length}`;
 
 test.skipIf(leftOut !== null)(
@@ -55,12 +55,12 @@ test.skipIf(leftOut !== null)(
       statuses[answer.status] = (statuses[answer.status] ?? 0) + 1;
       await answer.body?.cancel();
     };
-    const asked: Statuses = {};
+    const requested: Statuses = {};
     const followed: Statuses = {};
     const ask = (n: number) => {
       // Every other one comes from the same address.
       const from = n % 2 === 0 ? "198.51.100.7" : `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`;
-      return post({ email: `box${n % LETTERBOXES}@example.org` }, from, asked);
+      return post({ email: `box${n % LETTERBOXES}@example.org` }, from, requested);
     };
     /** All attempts with the link of one e-mail, concurrently. */
     const follow = async (letter: Received, n: number) => {
@@ -71,7 +71,7 @@ test.skipIf(leftOut !== null)(
       await Promise.all(tries);
     };
     const quiet: number[] = [];
-    const beside: number[] = [];
+    const concurrent: number[] = [];
     const attacked: number[] = [];
     const seen = new Set<Received>();
     const ofTurn = ATTEMPTS / TURNS;
@@ -89,13 +89,18 @@ test.skipIf(leftOut !== null)(
         })),
       );
       const everyMs = (performance.now() - began) / ofTurn;
-      beside.push(...(await others(daemon, () => paced(ofTurn, everyMs, () => daemon.api("GET", "/health")))));
+      concurrent.push(...(await others(daemon, () => paced(ofTurn, everyMs, () => daemon.api("GET", "/health")))));
     }
-    console.log(`others, quiet: ${told(quiet)}; beside /health: ${told(beside)}; under attack: ${told(attacked)}`, {
-      asked,
-      followed,
-    });
-    expect(percentile(attacked, 0.99)).toBeLessThan(2 * Math.max(percentile(quiet, 0.99), percentile(beside, 0.99)));
+    console.log(
+      `others, quiet: ${summary(quiet)}; beside /health: ${summary(concurrent)}; under attack: ${summary(attacked)}`,
+      {
+        asked: requested,
+        followed,
+      },
+    );
+    expect(percentile(attacked, 0.99)).toBeLessThan(
+      2 * Math.max(percentile(quiet, 0.99), percentile(concurrent, 0.99)),
+    );
 
     const rows = people.sql((database) =>
       database.prepare("SELECT to_address FROM mails WHERE to_address <> ''").all(),
@@ -104,7 +109,7 @@ test.skipIf(leftOut !== null)(
     await until("all e-mails are sent", () => mail.letters.length === rows.length, 60_000);
     const each = Map.groupBy(mail.letters, ({ to }) => to[0]);
     expect(Math.max(...[...each.values()].map((letters) => letters.length))).toBeLessThanOrEqual(5);
-    expect(asked["429"]).toBeGreaterThan(ATTEMPTS / 2 - 100);
+    expect(requested["429"]).toBeGreaterThan(ATTEMPTS / 2 - 100);
     // Password hashing is bounded: of the concurrent attempts with one link, only as many as one network's limit may have been hashed.
     expect(seen.size).toBeGreaterThan(FOLLOWED);
     expect(followed["429"]).toBeGreaterThanOrEqual(seen.size * (TIMES - MAX_OF_ONE));

@@ -60,16 +60,16 @@ test(
     };
     const killing = (async () => {
       for (let killed = 0; killed < KILLS; killed++) {
-        const wanted = ((killed + chance.next()) / KILLS) * ROUNDS * AGENTS * 0.95;
-        while (passed < wanted) await Bun.sleep(5);
+        const target = ((killed + chance.next()) / KILLS) * ROUNDS * AGENTS * 0.95;
+        while (passed < target) await Bun.sleep(5);
         await daemon.restart("SIGKILL");
       }
     })();
     const names = Array.from({ length: AGENTS }, (_, index) => `agent-${index}`);
     await Promise.all([killing, ...names.map(agent)]);
-    for (const [generation, told] of releases) {
-      expect([generation, new Set(told.map(({ released_at }) => released_at)).size]).toEqual([generation, 1]);
-      for (const { arrived } of told) expect(arrived.toSorted()).toEqual(names.toSorted());
+    for (const [generation, results] of releases) {
+      expect([generation, new Set(results.map(({ released_at }) => released_at)).size]).toEqual([generation, 1]);
+      for (const { arrived } of results) expect(arrived.toSorted()).toEqual(names.toSorted());
     }
     console.log(`barrier history: ${JSON.stringify(Object.fromEntries(ends))}`);
     expect(releases.size).toBe(ROUNDS);

@@ -198,7 +198,7 @@ test("the end of an agent's sandbox answers its waiters immediately", async () =
   const participants = ["a", "b", "worker"];
   const waits = ["a", "b"].map((agent_id) => room.arrive({ agent_id, participants, timeout_ms: 60_000 }));
   const unnamed = room.arrive({ barrier_id: "unnamed", agent_id: "d", parties: 2, timeout_ms: 60_000 });
-  const asked = daemon.api("POST", `${path}/messages`, {
+  const request = daemon.api("POST", `${path}/messages`, {
     source: "c",
     destination: "worker",
     wait_reply: true,
@@ -214,7 +214,11 @@ test("the end of an agent's sandbox answers its waiters immediately", async () =
       details: { dead: ["worker"], missing: ["worker"] },
     });
   }
-  expect((await asked).body).toMatchObject({ status: 409, code: "agent_unavailable", details: { agent_id: "worker" } });
+  expect((await request).body).toMatchObject({
+    status: 409,
+    code: "agent_unavailable",
+    details: { agent_id: "worker" },
+  });
   expect((await inbox).body.code).toBe("agent_unavailable");
   expect((await made).body.details.state).toBe("failed");
   const send = await daemon.api("POST", `${path}/messages`, { source: "a", destination: "worker" });

@@ -215,16 +215,16 @@ test("a stalled reader is disconnected, does not delay others, and misses nothin
   const closed = new Promise((done) => socket.once("close", done));
   socket.on("error", () => {});
   let text = "";
-  const begun = Promise.withResolvers<void>();
+  const started = Promise.withResolvers<void>();
   socket.once("data", (chunk) => {
     text += chunk.toString("latin1");
     socket.pause();
-    begun.resolve();
+    started.resolve();
   });
   socket.write(
     `GET ${path} HTTP/1.1\r\nHost: ${hostname}\r\nAccept: text/event-stream\r\nAuthorization: Bearer ${daemon.apiKey}\r\n\r\n`,
   );
-  await begun.promise;
+  await started.promise;
   const follower = sse("/v1/rooms/slow/events");
   const next = follower.next();
   await until(

@@ -38,8 +38,8 @@ test(
     const killing = (async () => {
       for (; killed < KILLS; killed++) {
         // At a moment of chance within each part of the whole.
-        const wanted = ((killed + chance.next()) / KILLS) * MESSAGES * 0.95;
-        while (history.acknowledged.length < wanted) await Bun.sleep(5);
+        const target = ((killed + chance.next()) / KILLS) * MESSAGES * 0.95;
+        while (history.acknowledged.length < target) await Bun.sleep(5);
         await daemon.restart("SIGKILL");
       }
     })();

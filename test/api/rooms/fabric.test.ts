@@ -280,13 +280,13 @@ describe("waiting", () => {
 describe("a request", () => {
   test("is answered by the reply, which is removed from the inbox", async () => {
     const room = await roomOf("a", "b");
-    const asked = room.send({ source: "a", destination: "b", payload: "?", wait_reply: true, timeout_ms: 20_000 });
+    const request = room.send({ source: "a", destination: "b", payload: "?", wait_reply: true, timeout_ms: 20_000 });
     const { items } = await room.inbox("b", "&wait_ms=20000");
     expect(items[0]).toMatchObject({ kind: "request", payload: "?" });
     expect((await room.presence("a")).waiting_on).toEqual([{ type: "reply", id: items[0].message_id }]);
     const replied = await room.reply(items[0].message_id, { source: "b", payload: "!" });
     expect(replied.status).toBe(202);
-    const { status, body } = await asked;
+    const { status, body } = await request;
     expect(status).toBe(200);
     expect(body).toMatchObject({
       state: "acked",
@@ -298,12 +298,12 @@ describe("a request", () => {
 
   test("is not answered by its recipient's messages to others", async () => {
     const room = await roomOf("a", "b", "c");
-    const asked = room.send({ source: "a", destination: "b", message_id: "q", wait_reply: true, timeout_ms: 20_000 });
+    const request = room.send({ source: "a", destination: "b", message_id: "q", wait_reply: true, timeout_ms: 20_000 });
     await room.inbox("b", "&wait_ms=20000");
     await room.send({ source: "b", destination: "c", kind: "response", reply_to: "q", payload: "for c" });
     await room.send({ source: "c", destination: "a", kind: "response", reply_to: "q", payload: "from c" });
     await room.reply("q", { source: "b", payload: "for a" });
-    expect((await asked).body.reply.payload).toBe("for a");
+    expect((await request).body.reply.payload).toBe("for a");
   });
 
   test("times out without an answer, and a late reply is delivered to the inbox", async () => {

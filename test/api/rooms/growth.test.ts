@@ -90,7 +90,7 @@ test(
       (mib) => mib < 12,
       15_000,
     );
-    const told = async () => {
+    const auditedCount = async () => {
       let [sum, cursor]: [number, string | null] = [0, ""];
       while (cursor !== null) {
         const after = cursor && `&cursor=${encodeURIComponent(cursor)}`;
@@ -100,7 +100,7 @@ test(
       }
       return sum;
     };
-    await until(told, (count) => count === 2 * MESSAGES + usualSent, 15_000);
+    await until(auditedCount, (count) => count === 2 * MESSAGES + usualSent, 15_000);
     expect(await small.ok("GET", "/v1/orgs/self/audit/verify")).toMatchObject({ ok: true });
   },
   LONG ? 1_800_000 : 60_000,

@@ -179,10 +179,10 @@ test(
     const memory = () => Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${daemon.pid}/status`, "utf8"))?.[1]);
     const before = memory();
     const { hostname, port, host } = new URL(daemon.url);
-    const asked = `GET /v1/rooms/long/drive/read?path=f HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${daemon.apiKey}\r\n\r\n`;
+    const request = `GET /v1/rooms/long/drive/read?path=f HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${daemon.apiKey}\r\n\r\n`;
     const callers = Array.from({ length: AT_ONCE }, () => {
       const caller = connect(Number(port), hostname).on("error", () => {});
-      caller.write(asked);
+      caller.write(request);
       return caller.once("readable", () => caller.read(1));
     });
     await other.feels(`${AT_ONCE} calls read 16 MiB as JSON`, () => Bun.sleep(5000));

@@ -71,10 +71,10 @@ test("several streams share one socket, each with its own lines, until each is a
   const second = await openStream("/v1/rooms/r/now", now.signal);
   expect([sockets.length, fetched]).toEqual([1, []]);
   expect(first.headers.get("x-roomd-host")).toBeTruthy();
-  const [told, state] = [linesOf(first), linesOf(second)];
+  const [roomEvents, state] = [linesOf(first), linesOf(second)];
   await daemon.ok("POST", "/v1/rooms/r/drive/mkdir", { path: "/made" });
   await until(
-    async () => told.lines,
+    async () => roomEvents.lines,
     (lines) => lines.some(({ event }) => event === "drive.created" || String(event).startsWith("drive.")),
   );
   await until(
@@ -82,7 +82,7 @@ test("several streams share one socket, each with its own lines, until each is a
     (lines) => lines.some(({ type }) => type === "now"),
   );
   events.abort();
-  expect(await told.over).toMatchObject({ name: "AbortError" });
+  expect(await roomEvents.over).toMatchObject({ name: "AbortError" });
   // The other stream continues.
   await daemon.ok("GET", "/v1/rooms/r/messages?agent_id=alice");
   expect(state.lines.some(({ type }) => type === "error")).toBe(false);

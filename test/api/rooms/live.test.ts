@@ -125,7 +125,7 @@ test("the state of a room reports a deadlock within a second, and its end", asyn
   expect(first).toMatchObject({ waits: [], commands: [], deadlocks: [], truncated: false });
   for (const agent of ["alice", "bob"]) await daemon.ok("GET", `/v1/rooms/r/messages?agent_id=${agent}`);
   const began = performance.now();
-  const asked = await send("alice", "bob");
+  const request = await send("alice", "bob");
   // On a busy machine every call is slow.
   const callMs = performance.now() - began;
   await live.line(1, ({ type, waits }) => type === "now" && waits.length === 1);
@@ -135,7 +135,7 @@ test("the state of a room reports a deadlock within a second, and its end", asyn
   expect(await live.line(1, ({ type, deadlocks }) => type === "now" && deadlocks.length === 1)).toMatchObject({
     waits: [{ agent_id: "alice", type: "reply", on: ["bob"] }, { agent_id: "bob" }],
   });
-  await daemon.ok("POST", `/v1/rooms/r/messages/${asked.message_id}/reply`, { source: "bob", payload: 1 });
+  await daemon.ok("POST", `/v1/rooms/r/messages/${request.message_id}/reply`, { source: "bob", payload: 1 });
   await live.line(1, ({ type, deadlocks, waits }) => type === "now" && deadlocks.length === 0 && waits.length === 1);
   expect(live.lines(1).every((line) => !("id" in line))).toBe(true);
   const { items } = await daemon.ok("GET", "/v1/rooms/r/audit?limit=1000");

@@ -102,23 +102,23 @@ const FOUND: [what: string, type: string, path: string, where: Json][] = [
   ["key", "key", "/account/keys", NOWHERE],
   ["org", "org", "/account", NOWHERE],
 ];
-const idOf = (what: string) => String(ids[what]);
+const idOf = (kind: string) => String(ids[kind]);
 const unfound = async (id: string, headers: Record<string, string>) => {
   const { status, body } = await ask(id, headers);
   return JSON.stringify({ status, ...body, request_id: "" }).replaceAll(id, "ID");
 };
 
 describe("the ID", () => {
-  test.each(FOUND)("of a %s is resolved to its type and path", async (what, type, path, where) => {
-    const id = idOf(what);
+  test.each(FOUND)("of a %s is resolved to its type and path", async (kind, type, path, fields) => {
+    const id = idOf(kind);
     const answer = await ask(id);
-    expect(answer).toMatchObject({ status: 200, body: { type, path: path.replace("ID", id), ...where } });
+    expect(answer).toMatchObject({ status: 200, body: { type, path: path.replace("ID", id), ...fields } });
   });
 
-  test.each(FOUND)("of a %s is answered to another organization like an ID that never existed", async (what) => {
+  test.each(FOUND)("of a %s is answered to another organization like an ID that never existed", async (kind) => {
     // Its own room of that name would be its own.
     const never = await unfound("never-was", other);
-    expect(await unfound(idOf(what), other)).toBe(never);
+    expect(await unfound(idOf(kind), other)).toBe(never);
     expect(never).toContain("id_not_found");
   });
 
@@ -151,25 +151,25 @@ describe("a bound key", () => {
 
   test.each([...ELSEWHERE, ...RECORDS])(
     "of another room gets for a %s the same answer as for an ID that never existed",
-    async (what) => {
+    async (kind) => {
       const headers = bearer((await makeKey(daemon, { rooms: ["elsewhere"] })).key);
-      expect(await unfound(idOf(what), headers)).toBe(await unfound("never-was", headers));
+      expect(await unfound(idOf(kind), headers)).toBe(await unfound("never-was", headers));
     },
   );
 
   test("of this room resolves the IDs in it", async () => {
     const headers = bearer((await makeKey(daemon, { rooms: [ROOM] })).key);
-    for (const what of [...ELSEWHERE, ...RECORDS])
-      expect([what, (await ask(idOf(what), headers)).status]).toEqual([what, 200]);
+    for (const kind of [...ELSEWHERE, ...RECORDS])
+      expect([kind, (await ask(idOf(kind), headers)).status]).toEqual([kind, 200]);
     expect((await ask(idOf("key"), headers)).status).toBe(404);
   });
 
   test("of an agent resolves its own IDs, and none of another agent", async () => {
     const own = bearer((await makeKey(daemon, { agent: AGENT })).key);
     const foreign = bearer((await makeKey(daemon, { agent: "somebody" })).key);
-    for (const what of ["sandbox", "agent", "port", "execution", "terminal"]) {
-      expect([what, (await ask(idOf(what), own)).status]).toEqual([what, 200]);
-      expect(await unfound(idOf(what), foreign)).toBe(await unfound("never-was", foreign));
+    for (const kind of ["sandbox", "agent", "port", "execution", "terminal"]) {
+      expect([kind, (await ask(idOf(kind), own)).status]).toEqual([kind, 200]);
+      expect(await unfound(idOf(kind), foreign)).toBe(await unfound("never-was", foreign));
     }
     expect((await ask(idOf("message"), own)).status).toBe(404);
     expect((await ask(idOf("message"), bearer((await makeKey(daemon, { agent: "planner" })).key))).status).toBe(200);
@@ -179,8 +179,8 @@ describe("a bound key", () => {
     const { key, key_id } = await makeKey(daemon, { scopes: ["usage:read"] });
     const headers = bearer(key);
     const never = await unfound("never-was", headers);
-    for (const [what] of FOUND) {
-      if (what !== "org") expect([what, await unfound(idOf(what), headers)]).toEqual([what, never]);
+    for (const [kind] of FOUND) {
+      if (kind !== "org") expect([kind, await unfound(idOf(kind), headers)]).toEqual([kind, never]);
     }
     expect((await ask(key_id, headers)).body).toMatchObject({ type: "key" });
     expect((await ask(idOf("org"), headers)).status).toBe(200);
@@ -221,7 +221,7 @@ describe("an account ID", () => {
     ];
   });
 
-  const told = async (visitor: Visitor, id: string) => {
+  const responseText = async (visitor: Visitor, id: string) => {
     const { status, body } = await visitor.api("GET", `/v1/locate/${id}`);
     return JSON.stringify({ status, ...body, request_id: "" }).replaceAll(id, "ID");
   };
@@ -232,7 +232,7 @@ describe("an account ID", () => {
     expect(await see(people.owner, owner)).toBe("/account");
     expect(await see(member, owner)).toBe("/org/members");
     expect(await see(people.owner, other)).toBe("/org/members");
-    expect(await told(foreign, owner)).toBe(await told(foreign, "usr_never"));
+    expect(await responseText(foreign, owner)).toBe(await responseText(foreign, "usr_never"));
     expect((await ask(owner)).body).toMatchObject({ type: "member", path: "/org/members" });
     const blind = bearer((await makeKey(daemon, { scopes: ["rooms:read"] })).key);
     expect(await unfound(owner, blind)).toBe(await unfound("never-was", blind));
@@ -242,7 +242,8 @@ describe("an account ID", () => {
     for (const [id, type, path] of theirs) {
       expect((await people.owner.api("GET", `/v1/locate/${id}`)).body).toMatchObject({ id, type, path });
       expect((await people.owner.see(`/go/${id}`)).to).toBe(path);
-      for (const visitor of [member, foreign]) expect(await told(visitor, id)).toBe(await told(visitor, "never-was"));
+      for (const visitor of [member, foreign])
+        expect(await responseText(visitor, id)).toBe(await responseText(visitor, "never-was"));
       expect(await unfound(id, {})).toBe(await unfound("never-was", {}));
     }
   });
@@ -261,11 +262,11 @@ test("of SSH access leads to its object: a key to its records, a password to its
   rows.run("PRAGMA busy_timeout = 5000");
   const columns = rows.query<{ name: string; notnull: number }, []>("PRAGMA table_info(ssh_keys)").all();
   const known: Json = { ssh_key_id: "ssk_1", org_id: idOf("org") };
-  const wanted = columns.filter(({ name, notnull }) => notnull || known[name]).map(({ name }) => name);
-  const marks = wanted.map(() => "?").join(", ");
+  const names = columns.filter(({ name, notnull }) => notnull || known[name]).map(({ name }) => name);
+  const marks = names.map(() => "?").join(", ");
   rows.run(
-    `INSERT INTO ssh_keys (${wanted.join(", ")}) VALUES (${marks})`,
-    wanted.map((name) => known[name] ?? "x"),
+    `INSERT INTO ssh_keys (${names.join(", ")}) VALUES (${marks})`,
+    names.map((name) => known[name] ?? "x"),
   );
   rows.run("INSERT INTO ssh_accesses VALUES ('ssa_1', ?, 'x', '{}', 'worker', 'x', '2999-01-31T12:00:00.000Z')", [
     idOf("sandbox"),
@@ -307,9 +308,9 @@ describe("/go/ID", () => {
 
   test.each([["room"], ["sandbox"], ["agent"], ["message"], ["execution"], ["audit"], ["key"]])(
     "redirects a signed-in person to the page of a %s",
-    async (what) => {
-      const { path } = (await ask(idOf(what))).body;
-      expect(await people.owner.see(go(idOf(what)))).toMatchObject({ status: 303, to: path });
+    async (kind) => {
+      const { path } = (await ask(idOf(kind))).body;
+      expect(await people.owner.see(go(idOf(kind)))).toMatchObject({ status: 303, to: path });
     },
   );
 

@@ -141,12 +141,12 @@ describe("unread messages", () => {
 
   test("a request that was read can still be answered", async () => {
     const room = await Room.of("asked", ["b"]);
-    const asked = (await room.send({ destination: "b", kind: "request", payload: 1 })).body;
+    const request = (await room.send({ destination: "b", kind: "request", payload: 1 })).body;
     const { next_after } = (await room.read("agent_id=b")).body;
     await room.read(`agent_id=b&after=${next_after}`);
     await room.fill({ topic: "no.subscriber" }, 150);
     const reply = { source: "b", payload: 2 };
-    const answer = await daemon.api("POST", `${room.path}/messages/${asked.message_id}/reply`, reply, room.headers);
+    const answer = await daemon.api("POST", `${room.path}/messages/${request.message_id}/reply`, reply, room.headers);
     expect(answer.status).toBe(202);
   });
 });
@@ -172,14 +172,14 @@ describe("while storage is short", () => {
     const room = await Room.of("replied", ["b"]);
     const ask = () =>
       room.send({ destination: "b", message_id: "question", payload: "?", wait_reply: true, timeout_ms: 20_000 });
-    const asked = ask();
+    const request = ask();
     await until(
       () => room.read("agent_id=b"),
       ({ body }) => body.items.length === 1,
     );
     const answer = { source: "b", payload: "!" };
     await daemon.api("POST", `${room.path}/messages/question/reply`, answer, room.headers);
-    expect((await asked).body.reply).toMatchObject({ payload: "!" });
+    expect((await request).body.reply).toMatchObject({ payload: "!" });
     expect((await room.fill({ topic: "no.subscriber" }, 150)).refusal).toBe(null);
     expect((await room.read("after=1")).status).toBe(410);
     const again = await ask();

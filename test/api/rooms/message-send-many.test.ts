@@ -65,10 +65,10 @@ describe("a batch of messages", () => {
     expect(sent.status).toBe(202);
     const one = await roomOf("a", "b", "c");
     await daemon.ok("PUT", `${one.path}/agents/c/subscriptions`, { topics: ["build.*"] });
-    const alone = [];
-    for (const message of batch) alone.push(await daemon.ok("POST", `${one.path}/messages`, message));
+    const singles = [];
+    for (const message of batch) singles.push(await daemon.ok("POST", `${one.path}/messages`, message));
     const shape = ({ message_id: _, created_at, expires_at, reply, ...rest }: Json) => rest;
-    expect(sent.body.messages.map(shape)).toEqual(alone.map(shape));
+    expect(sent.body.messages.map(shape)).toEqual(singles.map(shape));
     expect((await room.all()).map(shape)).toEqual((await one.all()).map(shape));
     for (const agent of ["a", "b", "c"]) {
       expect((await room.inbox(agent)).items.map(shape)).toEqual((await one.inbox(agent)).items.map(shape));
@@ -91,12 +91,12 @@ describe("a batch of messages", () => {
     );
     expect(new Set(records.map(({ request_id }) => request_id)).size).toBe(1);
     for (const record of records) expect(record).toMatchObject({ outcome: "success", status: 202, room_id: room.id });
-    const alone = await roomOf("a", "b");
+    const single = await roomOf("a", "b");
     for (const message of [to("b", { payload: 1 }), { source: "b", destination: "a", payload: 2 }, to("*")]) {
-      await daemon.ok("POST", `${alone.path}/messages`, message);
+      await daemon.ok("POST", `${single.path}/messages`, message);
     }
-    const said = ({ agent_id, details: { message_id: _, ...details } }: Json) => ({ agent_id, details });
-    expect(records.map(said)).toEqual((await alone.records()).map(said));
+    const summary = ({ agent_id, details: { message_id: _, ...details } }: Json) => ({ agent_id, details });
+    expect(records.map(summary)).toEqual((await single.records()).map(summary));
     expect(await daemon.ok("GET", `${room.path}/audit/verify`)).toMatchObject({ ok: true });
     expect(await daemon.ok("GET", "/v1/orgs/self/audit/verify")).toMatchObject({ ok: true });
   });
@@ -243,9 +243,9 @@ describe("the refusal", () => {
   test("covers a room of another organization and an unknown room", async () => {
     const room = await roomOf("a", "b");
     const { api_key } = await makeOrg(daemon, "others");
-    const asked = await room.send([to("b")], bearer(api_key));
+    const foreign = await room.send([to("b")], bearer(api_key));
     const none = await daemon.api("POST", "/v1/rooms/none/messages/batch", { messages: [to("b")] });
-    expect([asked, none].map(({ status, body }) => [status, body.code])).toEqual(
+    expect([foreign, none].map(({ status, body }) => [status, body.code])).toEqual(
       Array(2).fill([404, "room_not_found"]),
     );
     const { key } = await makeKey(daemon, { scopes: ["fabric:read"] });

@@ -100,11 +100,11 @@ const parametersOf = ({ name, params }: Operation) =>
 
 type Ask = (parameter: string, given: string, requestId: string) => Promise<Answer>;
 
-const casesOf = (what: string, operation: Operation, ask: Ask): Case[] =>
+const casesOf = (label: string, operation: Operation, ask: Ask): Case[] =>
   parametersOf(operation).flatMap((parameter) => {
     const name = NAMES[parameter];
     if (!name) return [];
-    return [{ title: `${what} by ${parameter}`, name, ask: (given, requestId) => ask(parameter, given, requestId) }];
+    return [{ title: `${label} by ${parameter}`, name, ask: (given, requestId) => ask(parameter, given, requestId) }];
   });
 
 const cases = [
@@ -143,7 +143,7 @@ const located: Case[] = ["key_id", "ssh_key_id", "access_id", "message_id"].map(
 const all = [...cases, replyTo, ...located];
 
 /** All are as long as each other: they are in the answers. */
-const idOf = (asked: Asked, index: number) => `${asked.padEnd(8, "-")}${index}`;
+const idOf = (variant: Asked, index: number) => `${variant.padEnd(8, "-")}${index}`;
 
 async function sandboxIn(room: string, key: string, guest_cid: number): Promise<string> {
   const auth = bearer(key);
@@ -229,9 +229,9 @@ beforeAll(async () => {
 
   const answers = new Map<string, Answer>();
   for (const [index, { ask, name }] of all.entries()) {
-    for (const asked of ASKED) {
-      const id = idOf(asked, index);
-      answers.set(id, await ask(asked === "foreign" ? name.foreign : name.never, id));
+    for (const variant of ASKED) {
+      const id = idOf(variant, index);
+      answers.set(id, await ask(variant === "foreign" ? name.foreign : name.never, id));
     }
   }
   for (const [control, paths] of Object.entries(CONTROLS)) {
@@ -240,13 +240,13 @@ beforeAll(async () => {
   }
   run = statementsOf(daemon);
   for (const [index, { title, name }] of all.entries()) {
-    const seenOf = (asked: Asked): Seen => {
-      const id = idOf(asked, index);
+    const seenOf = (variant: Asked): Seen => {
+      const id = idOf(variant, index);
       const { status, headers, body } = answers.get(id) as Answer;
       const kept = [...headers].filter(([header]) => !/^(date|x-request-id|ratelimit-\w+)$/.test(header));
-      const { preflight: _, ...told } = body;
-      const text = JSON.stringify({ status, headers: kept, ...told, request_id: "" });
-      const given = asked === "foreign" ? name.foreign : name.never;
+      const { preflight: _, ...rest } = body;
+      const text = JSON.stringify({ status, headers: kept, ...rest, request_id: "" });
+      const given = variant === "foreign" ? name.foreign : name.never;
       // The caller's key is read again after a restart of the write-ahead log, before any name is looked up.
       const statements = (run.get(id) ?? []).filter((each) => !OF_CALLER.test(each));
       return { answer: JSON.parse(text.replaceAll(given, "NAME")), statements };

@@ -289,9 +289,9 @@ describe("access", () => {
     const { label } = exposed();
     const { token } = await first();
     const navigation: Record<string, string> = { "sec-fetch-mode": "navigate" };
-    const asked = (query: string, headers = navigation) =>
+    const request = (query: string, headers = navigation) =>
       fetch(`${daemon.url}/p/${label}/a%20b?${query}`, { redirect: "manual", headers });
-    const answer = await asked(`x=%2B&port_token=${token}&y`);
+    const answer = await request(`x=%2B&port_token=${token}&y`);
     expect([answer.status, answer.headers.get("location")]).toEqual([303, `/p/${label}/a%20b?x=%2B&y`]);
     const [cookie = "", ...attributes] = (answer.headers.get("set-cookie") ?? "").split("; ");
     expect(attributes.sort()).toEqual(["HttpOnly", `Path=/p/${label}/`, "SameSite=Lax"]);
@@ -299,10 +299,10 @@ describe("access", () => {
     expect(await codeOf(`/p/${label}/`, { cookie })).toEqual(refusal);
     expect(await codeOf(`/p/${label}/`, { cookie: `a=b; ${cookie}` })).toEqual(refusal);
     expect(await codeOf(`/p/${label}/`, { cookie: `x${cookie}` })).toEqual([401, "missing_credentials"]);
-    const wrong = await asked("port_token=ptk_wrong");
+    const wrong = await request("port_token=ptk_wrong");
     expect([wrong.status, wrong.headers.get("set-cookie")]).toEqual([401, null]);
     // By HTTP to another host browsers send no fetch metadata.
-    expect((await asked(`port_token=${token}`, { "upgrade-insecure-requests": "1" })).status).toBe(303);
+    expect((await request(`port_token=${token}`, { "upgrade-insecure-requests": "1" })).status).toBe(303);
     // Programs have no cookie jar, and requests of a page's scripts follow no redirect of another origin.
     const others: Record<string, string>[] = [
       {},
@@ -310,7 +310,7 @@ describe("access", () => {
       { "sec-fetch-mode": "no-cors", "upgrade-insecure-requests": "1" },
     ];
     for (const headers of others) {
-      const served = await asked(`port_token=${token}`, headers);
+      const served = await request(`port_token=${token}`, headers);
       expect([served.status, served.headers.get("set-cookie")]).toEqual([502, null]);
     }
     expect(await codeOf(`/p/${label}?port_token=${token}`)).toEqual(refusal);
@@ -392,11 +392,11 @@ describe("access", () => {
 
   test("by a GET with a body is refused, because the body would be lost", async () => {
     const { label } = exposed({ visibility: "public" });
-    const asked = (rest: string) =>
+    const request = (rest: string) =>
       overSocket(daemon, `GET /p/${label}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${rest}`);
-    expect(await asked("Content-Length: 1\r\n\r\na")).toMatch(/^HTTP\/1.1 400 .*invalid_body/s);
-    expect(await asked("Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n")).toMatch(/^HTTP\/1.1 400 .*invalid_body/s);
-    expect(await asked("Content-Length: 0\r\n\r\n")).toMatch(/^HTTP\/1.1 502 /);
+    expect(await request("Content-Length: 1\r\n\r\na")).toMatch(/^HTTP\/1.1 400 .*invalid_body/s);
+    expect(await request("Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n")).toMatch(/^HTTP\/1.1 400 .*invalid_body/s);
+    expect(await request("Content-Length: 0\r\n\r\n")).toMatch(/^HTTP\/1.1 502 /);
   });
 
   test.each([

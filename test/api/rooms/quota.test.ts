@@ -184,8 +184,8 @@ describe("disks of sandboxes", () => {
     const org = await Org.named("disks");
     await org.setPlan("starter");
     await org.room("r");
-    const wanted = { agent_id: "ann", guest_cid: 9100, memory_mib: 256, template_id: "large" };
-    expect((await org.call("POST", "/v1/rooms/r/sandboxes/from-template", wanted)).body).toMatchObject({
+    const request = { agent_id: "ann", guest_cid: 9100, memory_mib: 256, template_id: "large" };
+    expect((await org.call("POST", "/v1/rooms/r/sandboxes/from-template", request)).body).toMatchObject({
       code: "quota_exceeded",
       details: { limit: "disk_gib", used: 0, cap: 10 },
     });

@@ -86,7 +86,10 @@ test("checkpoints are restored for the new room, and survive the end of the form
 const part = (said: Json): Part => ({ said, bytes: Buffer.alloc(0) });
 const place = (more: string) => `checkpoints/${ids[0]}/${more}`;
 const about = (change: (checkpoints: Json[]) => Json[]) => () =>
-  withFirst(file, (said) => ({ ...said, about: { ...said.about, checkpoints: change(said.about.checkpoints) } }));
+  withFirst(file, (header) => ({
+    ...header,
+    about: { ...header.about, checkpoints: change(header.about.checkpoints) },
+  }));
 const entries =
   (...line: unknown[]) =>
   () =>

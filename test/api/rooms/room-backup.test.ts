@@ -183,12 +183,12 @@ describe("a file is rejected without a trace", () => {
       const at = chance.whole(0, file.length - 1);
       const changed = Buffer.from(file);
       changed[at] = (changed[at] ?? 0) ^ (1 << chance.whole(0, 7));
-      for (const [what, bytes] of [
+      for (const [kind, bytes] of [
         ["changed", changed],
         ["cut", file.subarray(0, at)],
       ] as const) {
         const { status, body } = await bringBack("damaged", bytes);
-        expect([chance.seed, what, at, status, body.code]).toEqual([chance.seed, what, at, 400, "invalid_body"]);
+        expect([chance.seed, kind, at, status, body.code]).toEqual([chance.seed, kind, at, 400, "invalid_body"]);
       }
     }
     await expectNothingLeft();
@@ -214,7 +214,7 @@ describe("a file is rejected without a trace", () => {
     withFile(file, "entries", (text) => `${change(text.trimEnd().split("\n")).join("\n")}\n`);
   const added = (...line: unknown[]) =>
     entries((lines) => [...lines.slice(0, -1), JSON.stringify(line), ...lines.slice(-1)]);
-  const about = (more: Json) => () => withFirst(file, (said) => ({ ...said, about: { ...said.about, ...more } }));
+  const about = (more: Json) => () => withFirst(file, (header) => ({ ...header, about: { ...header.about, ...more } }));
   const part = (said: Json, bytes = Buffer.alloc(0)): Part => ({ said, bytes });
   const parts =
     (...more: Part[]) =>
@@ -266,7 +266,7 @@ describe("a file is rejected without a trace", () => {
     ["a creation time in the year 1", about({ made_at: "0001-01-01T00:00:00.000Z" })],
     ["a creation time in the future", about({ made_at: new Date(Date.now() + 7_200_000).toISOString() })],
     ["a first line of another file type", () => withFirst(file, () => ({ roomd_room: 2, about: {} }))],
-    ["a newer format", () => withFirst(file, (said) => ({ ...said, roomd_room_backup: 2 }))],
+    ["a newer format", () => withFirst(file, (header) => ({ ...header, roomd_room_backup: 2 }))],
     ["a file of a sandbox", parts(part({ file: "sandboxes/sbx_1/memory", size: 0 }))],
     ["a file of a template", parts(part({ same: "snapshots/snap_1/base/root", digest: "0".repeat(64) }))],
     ["a link to another file", parts(part({ link: "snapshots/a", to: "snapshots/b" }))],

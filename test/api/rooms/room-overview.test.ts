@@ -58,14 +58,14 @@ describe("the overview of a room", () => {
 
   test("counts its agents, the waiting ones, and its messages", async () => {
     const room = await roomOf("planner", "worker", "reviewer");
-    const asked = await room.ask("planner", "worker");
+    const requestId = await room.ask("planner", "worker");
     expect(await room.glance()).toMatchObject({ agents: 3, blocked: 1, in_circle: false, messages_last_minute: 1 });
     const barrier = { barrier_id: "merged", agent_id: "reviewer", participants: ["reviewer", "worker"], timeout_ms: 0 };
     await daemon.ok("POST", `${room.path}/barriers`, barrier);
     expect(await room.glance()).toMatchObject({ blocked: 2, in_circle: false });
     const back = await room.ask("worker", "planner");
     expect(await room.glance()).toMatchObject({ blocked: 3, in_circle: true, messages_last_minute: 2 });
-    await room.reply(asked, "worker");
+    await room.reply(requestId, "worker");
     await room.reply(back, "planner");
     expect(await room.glance()).toMatchObject({ blocked: 1, in_circle: false, messages_last_minute: 4 });
   });

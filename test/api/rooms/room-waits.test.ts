@@ -25,7 +25,7 @@ async function roomOf(...agents: string[]) {
     path,
     waits,
     /** Resolves once there are `wanted` waits. */
-    counted: (wanted: number): Promise<Json> => until(waits, (seen: Json) => seen.waits.length === wanted),
+    counted: (waitCount: number): Promise<Json> => until(waits, (seen: Json) => seen.waits.length === waitCount),
     send: (body: object): Promise<Answer> => daemon.api("POST", `${path}/messages`, { payload: 1, ...body }),
     ask: async (source: string, destination: string): Promise<string> =>
       (await daemon.ok("POST", `${path}/messages`, { source, destination, kind: "request", payload: 1 })).message_id,
@@ -41,7 +41,7 @@ describe("a wait without a call", () => {
     const room = await roomOf("planner", "worker");
     expect(await room.waits()).toMatchObject({ waits: [], cycles: [], truncated: false });
     const id = await room.ask("planner", "worker");
-    const asked = await daemon.ok("GET", `${room.path}/messages/${id}`);
+    const message = await daemon.ok("GET", `${room.path}/messages/${id}`);
     expect(await room.waits()).toMatchObject({
       room_id: room.id,
       waits: [
@@ -50,7 +50,7 @@ describe("a wait without a call", () => {
           type: "reply",
           id,
           on: ["worker"],
-          since: asked.created_at,
+          since: message.created_at,
           held: false,
           about: "request",
         },
@@ -136,8 +136,14 @@ describe("a waiting call", () => {
 
   test("is no longer listed after its timeout, but its request is", async () => {
     const room = await roomOf("a", "b");
-    const asked = await room.send({ source: "a", destination: "b", message_id: "q", wait_reply: true, timeout_ms: 50 });
-    expect(asked.body.code).toBe("reply_timeout");
+    const response = await room.send({
+      source: "a",
+      destination: "b",
+      message_id: "q",
+      wait_reply: true,
+      timeout_ms: 50,
+    });
+    expect(response.body.code).toBe("reply_timeout");
     expect((await room.waits()).waits).toMatchObject([{ agent_id: "a", id: "q", held: false }]);
   });
 });
@@ -247,11 +253,11 @@ test("a room of another organization or a destroyed one is not found", async () 
     expect([answer.status, answer.body.code]).toEqual([404, "room_not_found"]);
   }
   await daemon.ok("DELETE", room.path);
-  const gone = await until(
+  const response = await until(
     () => daemon.api("GET", `${room.path}/waits`),
     ({ status }) => status !== 200,
   );
-  expect([gone.status, gone.body.code]).toEqual([404, "room_not_found"]);
+  expect([response.status, response.body.code]).toEqual([404, "room_not_found"]);
 });
 
 test("the command prints cycles first, then one line per wait", async () => {

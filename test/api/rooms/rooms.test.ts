@@ -163,8 +163,8 @@ describe("the end of a room", () => {
       ({ status }) => status === 404,
     );
     expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(soon.expires_at));
-    const gone = { status: 404, code: "room_not_found" };
-    expect(await daemon.problem("PATCH", "/v1/rooms/later", { expires_in_seconds: 60 })).toMatchObject(gone);
+    const notFound = { status: 404, code: "room_not_found" };
+    expect(await daemon.problem("PATCH", "/v1/rooms/later", { expires_in_seconds: 60 })).toMatchObject(notFound);
     const { items } = await daemon.ok("GET", "/v1/orgs/self/audit?event=room.updated");
     expect(
       items.filter((record: Json) => record.outcome === "success" && record.room_uid === room.room_uid),

@@ -22,10 +22,10 @@ while True: print(s.recv(4096).decode(), flush=True)
 test("hibernate-all ends the running service, and refuses if none runs", async () => {
   const address = `@roomd-hibernate-${process.pid}`;
   const receiver = spawn("python3", ["-c", RECEIVER, address], { stdio: ["ignore", "pipe", "inherit"] });
-  const said: string[] = [];
-  createInterface({ input: receiver.stdout }).on("line", (line) => said.push(line));
+  const messages: string[] = [];
+  createInterface({ input: receiver.stdout }).on("line", (line) => messages.push(line));
   try {
-    await until("the receiver listens", () => said.length > 0);
+    await until("the receiver listens", () => messages.length > 0);
     await using daemon = await TestDaemon.start({ env: { NOTIFY_SOCKET: address } });
     const flag = join(daemon.runtimeDir, "hibernate-all");
 
@@ -37,8 +37,8 @@ test("hibernate-all ends the running service, and refuses if none runs", async (
     expect([done.status, JSON.parse(done.stdout)]).toEqual([0, { hibernated: 0, left_out: [] }]);
     await until("the daemon has exited", () => daemon.exitCode === 0);
     expect(existsSync(flag)).toBe(false);
-    await until("the stop timeout is extended", () => said.some((line) => line.startsWith("EXTEND_TIMEOUT_USEC=")));
-    expect(said.indexOf("STOPPING=1")).toBeLessThan(said.findIndex((line) => line.startsWith("EXTEND")));
+    await until("the stop timeout is extended", () => messages.some((line) => line.startsWith("EXTEND_TIMEOUT_USEC=")));
+    expect(messages.indexOf("STOPPING=1")).toBeLessThan(messages.findIndex((line) => line.startsWith("EXTEND")));
 
     const again = await daemon.cli(["hibernate", "--all"]);
     expect([again.status, again.stderr]).toEqual([1, expect.stringContaining(daemon.runtimeDir)]);
@@ -51,10 +51,10 @@ test("hibernate-all ends the running service, and refuses if none runs", async (
     const { body: health } = await daemon.api("GET", "/health");
     expect(health.checks).toContainEqual(expect.objectContaining({ id: "host_restart", status: "ok" }));
     // An end as any other.
-    said.length = 0;
+    messages.length = 0;
     expect(await daemon.end("SIGTERM")).toBe(0);
-    await until("the service is stopping", () => said.includes("STOPPING=1"));
-    expect(said.filter((line) => line.startsWith("EXTEND"))).toEqual([]);
+    await until("the service is stopping", () => messages.includes("STOPPING=1"));
+    expect(messages.filter((line) => line.startsWith("EXTEND"))).toEqual([]);
   } finally {
     receiver.kill("SIGKILL");
   }

@@ -92,7 +92,7 @@ test("every answer names the host that gave it, through every door", async () =>
   const key = bearer(daemon.apiKey);
   const json = { ...key, "content-type": "application/json" };
   const list = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
-  const asked: [string, string, Record<string, string>?, string?][] = [
+  const requests: [string, string, Record<string, string>?, string?][] = [
     ["GET", "/health"],
     ["HEAD", "/health"],
     ["GET", "/metrics"],
@@ -116,7 +116,7 @@ test("every answer names the host that gave it, through every door", async () =>
     ["GET", "/mcp"],
     ["GET", "/p/nothing/"],
   ];
-  for (const [method, path, headers, body] of asked) {
+  for (const [method, path, headers, body] of requests) {
     const answer = await bare(daemon, method, path, headers, body);
     expect([method, path, answer.status, answer.headers.get(HOST)]).toEqual([method, path, answer.status, name]);
   }

@@ -23,7 +23,7 @@ let host: string;
 /** Its response to any manifest request, and to blob requests by digest. */
 let manifest = "";
 let blobs: Record<string, () => Response> = {};
-let asked: string[] = [];
+let requestedPaths: string[] = [];
 /** Token endpoint that it requires; null: no authentication. */
 let realm: string | null = null;
 
@@ -48,7 +48,7 @@ beforeAll(async () => {
     ...{ hostname: "127.0.0.1", port, tls: { cert, key }, idleTimeout: 60 },
     fetch: (request) => {
       const { pathname } = new URL(request.url);
-      asked.push(pathname);
+      requestedPaths.push(pathname);
       if (realm !== null && !request.headers.has("authorization")) {
         const challenge = `Bearer realm="${realm}",service="registry"`;
         return new Response("{}", { status: 401, headers: { "www-authenticate": challenge } });
@@ -66,7 +66,7 @@ afterAll(async () => {
 });
 afterEach(() => {
   realm = null;
-  asked = [];
+  requestedPaths = [];
 });
 
 /** An image with an unexpected field or layer in its manifest. */
@@ -96,7 +96,7 @@ test.skipIf(!asRoot)("an image that is named by digest must have that digest", a
   offer();
   const other = digestOf("another manifest");
   expect(await refusedOf(`docker://${host}/app@${other}`)).toMatchObject({ code: "image_invalid" });
-  expect(asked.filter((path) => path.includes("/blobs/"))).toEqual([]);
+  expect(requestedPaths.filter((path) => path.includes("/blobs/"))).toEqual([]);
 });
 
 test.skipIf(!asRoot)("blobs with external URLs are not fetched", async () => {
@@ -195,18 +195,18 @@ test.skipIf(!asRoot)("for an organization, redirects of a registry are followed 
 
 /** A server that counts its requests. */
 async function listening() {
-  const counted = { asked: 0 };
+  const counts = { asked: 0 };
   const server = Bun.serve({
     ...{ hostname: "127.0.0.1", port: 0 },
     fetch: () => {
-      counted.asked++;
+      counts.asked++;
       return new Response("no");
     },
   });
   return {
     port: server.port,
     get asked() {
-      return counted.asked;
+      return counts.asked;
     },
     [Symbol.asyncDispose]: async () => void (await server.stop(true)),
   };

@@ -51,14 +51,14 @@ test("a sandbox whose adoption crashes the service twice is quarantined at the t
       expect(daemon.exitCode).toBe(125);
     };
     await crash();
-    const noted = () => rows.query("SELECT crashes, under_way FROM adoptions ORDER BY sandbox_id").all();
-    expect(noted()).toEqual([
+    const recorded = () => rows.query("SELECT crashes, under_way FROM adoptions ORDER BY sandbox_id").all();
+    expect(recorded()).toEqual([
       { crashes: 0, under_way: 1 },
       { crashes: 0, under_way: 1 },
     ]);
     // Under suspicion they are adopted one after another: this crash does not involve the second.
     await crash();
-    expect(noted()).toEqual([
+    expect(recorded()).toEqual([
       { crashes: 1, under_way: 1 },
       { crashes: 1, under_way: 0 },
     ]);

@@ -31,14 +31,14 @@ function pretendedShare(socket: string): ChildProcess {
 const ended = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null;
 
 test("processes, sockets and directories without a sandbox are removed; those of another daemon stay", async () => {
-  const [alone, found, template] = [newId("sbx"), newId("sbx"), newId("sbx")];
+  const [orphaned, found, template] = [newId("sbx"), newId("sbx"), newId("sbx")];
   const shareOf = (id: string) => pretendedShare(join(daemon.runtimeDir, "g", id, "fs", "drive.sock"));
   // On start the daemon also sweeps leftovers of builds.
   const first = shareOf(newId("sbx"));
   await until("a reconcile pass is done", () => ended(first));
   const trial = pretendedShare(join(daemon.runtimeDir, "t", template, "fs", "drive.sock"));
-  const other = pretendedShare(join(`${daemon.runtimeDir}2`, "g", alone, "fs", "drive.sock"));
-  const own = shareOf(alone);
+  const other = pretendedShare(join(`${daemon.runtimeDir}2`, "g", orphaned, "fs", "drive.sock"));
+  const own = shareOf(orphaned);
   const directories = [join(daemon.runtimeDir, "g", found), join(daemon.dataDir, "sandboxes", found)];
   for (const directory of directories) mkdirSync(directory, { recursive: true });
   writeFileSync(join(daemon.dataDir, "sandboxes", found, "disk.qcow2"), "left");
@@ -47,7 +47,7 @@ test("processes, sockets and directories without a sandbox are removed; those of
   await until("the directories are removed", () => !directories.some((directory) => existsSync(directory)));
   // Each pass examines them too.
   expect([ended(trial), ended(other)]).toEqual([false, false]);
-  await until("the findings are logged", () => [alone, found].every((id) => daemon.log.includes(id)));
+  await until("the findings are logged", () => [orphaned, found].every((id) => daemon.log.includes(id)));
 });
 
 test("a daemon sweeps at its start after a kill, within a minute", async () => {

@@ -260,9 +260,9 @@ test("a key of two organizations opens no sandbox by a name that both use, and e
     const logins = async (headers: Record<string, string>) =>
       (await both.api("GET", "/v1/orgs/self/audit?event=ssh.login", undefined, headers)).body.items.length;
     const { sandbox_id } = await both.ok("GET", "/v1/rooms/r/sandboxes/agent-1");
-    const told = await known.ssh("agent-1@r", ["true"]);
+    const result = await known.ssh("agent-1@r", ["true"]);
     const sentence = sentenceForSeveral({ room_id: "r", sandbox: "agent-1" });
-    expect([told.status, told.stderr]).toEqual([255, expect.stringContaining(sentence)]);
+    expect([result.status, result.stderr]).toEqual([255, expect.stringContaining(sentence)]);
     expect([await logins(own), await logins(others)]).toEqual([0, 0]);
     await known.ssh(`${sandbox_id}@r`, ["true"]);
     expect([await logins(own), await logins(others)]).toEqual([1, 0]);

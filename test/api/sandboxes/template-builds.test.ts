@@ -131,8 +131,8 @@ test("an invalid build is refused with all errors before anything is fetched", a
 });
 
 test("a build is followed, cancelled, and visible to its organization only", async () => {
-  const asked = await ask("slow", { secrets: { token: SECRET }, registry_auth: '{"auths":{}}' });
-  const path = buildPath(asked);
+  const build = await ask("slow", { secrets: { token: SECRET }, registry_auth: '{"auths":{}}' });
+  const path = buildPath(build);
   await until("a connection to the registry is open", () => connections.size > 0);
   const pulling = async () => (await daemon.ok("GET", path)).state === "pulling";
   await until("the stream shows the state pulling", pulling);
@@ -211,9 +211,9 @@ describe("the disk usage of templates", () => {
     // Its manifest takes something too.
     own(otherId, "a", 1);
     expect((await standing()).template_mib.used).toBe(2);
-    const asked = await askOther("x");
-    expect([asked.status, asked.body.warnings]).toEqual([202, undefined]);
-    await ofOther("DELETE", buildPath(asked.body));
+    const response = await askOther("x");
+    expect([response.status, response.body.warnings]).toEqual([202, undefined]);
+    await ofOther("DELETE", buildPath(response.body));
     own(otherId, "b", 1);
     const { template_mib, warnings } = await standing();
     expect([template_mib.used, warnings]).toEqual([3, [expect.stringContaining("3 MiB")]]);
@@ -286,18 +286,18 @@ test("a model starts a build, and follows it with the returned calls until its e
   const client = await connectMcp(daemon, { tools: "all" });
   const of = { template_id: "of-a-model", idempotency_key: "of-a-model" };
   const call = () => client.call("template_build", { ...of, from: image(), wait_ms: 500 });
-  let begun = await call();
+  let started = await call();
   await until("the image is being pulled", async () => {
-    begun = await call();
-    return begun.result.state === "pulling" && begun.result.told.length > 0;
+    started = await call();
+    return started.result.state === "pulling" && started.result.told.length > 0;
   });
-  const { build_id, next } = begun.result;
-  expect(begun.result).toMatchObject({ told: [expect.stringContaining("fetching docker://")] });
+  const { build_id, next } = started.result;
+  expect(started.result).toMatchObject({ told: [expect.stringContaining("fetching docker://")] });
   expect(next).toEqual({ tool: "template_build", arguments: { template_id: "of-a-model", build_id, after: 2 } });
   const again = await call();
   expect(again.result).toMatchObject({ build_id });
   const waiting = client.call(next.tool, next.arguments);
-  await daemon.ok("DELETE", buildPath(begun.result));
+  await daemon.ok("DELETE", buildPath(started.result));
   const ended = await waiting;
   expect(ended.result).toMatchObject({ build_id, state: "failed", failure: { code: "build_failed" } });
   expect(ended.result.next).toBeUndefined();
@@ -381,11 +381,11 @@ test.each([
 });
 
 test("a kill of the daemon fails its builds, without leftovers", async () => {
-  const asked = [await ask("cut"), await ask("waits")];
+  const builds = [await ask("cut"), await ask("waits")];
   await until("a connection to the registry is open", () => connections.size > 0);
   await daemon.restart("SIGKILL");
   await until("the build's programs have exited", () => left().length === 0);
-  for (const build of asked) {
+  for (const build of builds) {
     const { failure, state } = await daemon.ok("GET", buildPath(build));
     expect([state, failure.detail]).toEqual(["failed", RESTARTED.detail]);
     const { events } = await readStream(daemon, buildPath(build));
@@ -397,13 +397,13 @@ test("a kill of the daemon fails its builds, without leftovers", async () => {
 test("a stop of the daemon asks followers to reconnect, and running builds fail", async () => {
   const [current, waits] = [await ask("under-way"), await ask("waiting")];
   await until("a connection to the registry is open", () => connections.size > 0);
-  let heard = 0;
+  let startedCount = 0;
   const onEvent = ({ type }: Json) => {
-    if (type === "started") heard++;
+    if (type === "started") startedCount++;
     return undefined;
   };
   const followed = [current, waits].map((build) => readStream(daemon, buildPath(build), { onEvent }));
-  await until("both streams are open", () => heard === 2);
+  await until("both streams are open", () => startedCount === 2);
   await daemon.restart("SIGTERM");
   for (const { events } of await Promise.all(followed))
     expect(events.at(-1)).toMatchObject({ type: "error", code: "shutting_down", retryable: true });

@@ -149,8 +149,8 @@ test("a day is uploaded once to an object store, and restored from it", { timeou
     // Without the day all else is restored.
     for (const key of server.objects.keys()) if (key.startsWith("audit/")) server.objects.delete(key);
     const without = { ...store, ROOMD_DATA_DIR: join(home, "without"), ROOMD_RUNTIME_DIR: join(home, "run") };
-    const lacking = await daemon.cli(["restore", "--from", url, "--json"], undefined, without);
-    expect(JSON.parse(lacking.stdout)).toMatchObject({ audit_ok: false, days_missing: daysOf(daemon), orgs: 1 });
+    const result = await daemon.cli(["restore", "--from", url, "--json"], undefined, without);
+    expect(JSON.parse(result.stdout)).toMatchObject({ audit_ok: false, days_missing: daysOf(daemon), orgs: 1 });
   } finally {
     await server.stop();
     rmSync(home, { recursive: true });

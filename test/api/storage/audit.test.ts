@@ -264,8 +264,8 @@ describe("the list", () => {
 
   test("is filtered by door, actor, request and record, each separately", async () => {
     const { key_id, key } = await makeKey(daemon);
-    const asked = { ...bearer(key), "x-request-id": "filter-mine" };
-    await daemon.api("GET", "/v1/rooms/listed", undefined, asked);
+    const headers = { ...bearer(key), "x-request-id": "filter-mine" };
+    await daemon.api("GET", "/v1/rooms/listed", undefined, headers);
     await daemon.api("GET", "/v1/rooms/not-there", undefined, { ...bearer(key), "x-request-id": "filter-other" });
     const [other, mine] = await recordsOf(["filter-mine", "filter-other"]);
     const upTo = `limit=1000&until=${other?.at}`;
@@ -389,12 +389,12 @@ describe("the summary", () => {
   test("counts the same records as the list, and summarizes them in one paragraph", async () => {
     const items: AuditRecord[] = (await daemon.ok("GET", "/v1/rooms/listed/audit?limit=1000")).items;
     const summary = await daemon.ok("GET", `/v1/rooms/listed/audit/summary?until=${items[0]?.at}`);
-    const counted = items.filter(({ at }) => at <= (items[0]?.at ?? ""));
-    expect(summary.total).toBe(counted.length);
+    const included = items.filter(({ at }) => at <= (items[0]?.at ?? ""));
+    expect(summary.total).toBe(included.length);
     expect([summary.from_at, summary.to_at]).toEqual([items.at(-1)?.at, items[0]?.at]);
-    const of = (outcome: string) => counted.filter((record) => record.outcome === outcome).length;
+    const of = (outcome: string) => included.filter((record) => record.outcome === outcome).length;
     expect(summary.outcomes).toEqual({ success: of("success"), denied: of("denied"), error: of("error") });
-    const reads = counted.filter(({ event }) => event === "room.read").length;
+    const reads = included.filter(({ event }) => event === "room.read").length;
     expect(summary.events).toContainEqual({ event: "room.read", count: reads });
     expect(summary.text).toMatch(/\blisted\b/);
     expect(summary.text).toContain(`room.read (${reads})`);
@@ -458,9 +458,9 @@ describe("the chain", () => {
     expect(verdict).toMatchObject({ ok: true, from_seq: 1, broken_at: null });
     const { items } = await org("limit=1");
     expect(items[0]?.seq).toBeGreaterThanOrEqual(verdict.to_seq);
-    const said = await daemon.cli(["audit", "verify", "--json"]);
-    expect(said.status).toBe(0);
-    expect(JSON.parse(said.stdout).ok).toBe(true);
+    const result = await daemon.cli(["audit", "verify", "--json"]);
+    expect(result.status).toBe(0);
+    expect(JSON.parse(result.stdout).ok).toBe(true);
     expect(await daemon.ok("GET", "/v1/rooms/r/audit/verify")).toMatchObject({ ok: true, from_seq: 1 });
   });
 
@@ -498,10 +498,10 @@ describe("the chain", () => {
     await inDatabase((connection) => {
       const triggers = connection.queries.all<Json>("SELECT name FROM sqlite_schema WHERE type = 'trigger'");
       for (const { name } of triggers) connection.execute(`DROP TRIGGER ${name}`);
-      const where = `org_key = '${daemon.orgId}'`;
-      connection.execute(`DELETE FROM audit WHERE ${where} AND seq >= ${seq - 1}`);
+      const condition = `org_key = '${daemon.orgId}'`;
+      connection.execute(`DELETE FROM audit WHERE ${condition} AND seq >= ${seq - 1}`);
       connection.execute(
-        `UPDATE audit_heads SET seq = ${seq - 2}, hash = (SELECT hash FROM audit WHERE ${where} AND seq = ${seq - 2}) WHERE ${where}`,
+        `UPDATE audit_heads SET seq = ${seq - 2}, hash = (SELECT hash FROM audit WHERE ${condition} AND seq = ${seq - 2}) WHERE ${condition}`,
       );
     }, file);
     const verify = (...args: string[]) =>
@@ -555,8 +555,10 @@ describe("the chain", () => {
       const file = join(directory, "roomd.db");
       copyFileSync(original, file);
       await tamper(file);
-      const said = await daemon.cli(["audit", "verify", "--host", "--json"], undefined, { ROOMD_DATA_DIR: directory });
-      return { status: said.status, broken: JSON.parse(said.stdout).filter(({ ok }: Json) => !ok) };
+      const result = await daemon.cli(["audit", "verify", "--host", "--json"], undefined, {
+        ROOMD_DATA_DIR: directory,
+      });
+      return { status: result.status, broken: JSON.parse(result.stdout).filter(({ ok }: Json) => !ok) };
     }
 
     /** Changes by an attacker with write access to the file: the triggers are dropped first. */
@@ -643,6 +645,6 @@ test("stays intact when expired records are deleted", async () => {
       code: "history_gone",
     });
   }
-  const said = await short.cli(["audit", "verify", "--host"]);
-  expect(said).toMatchObject({ status: 0, stdout: expect.stringContaining("are whole") });
+  const result = await short.cli(["audit", "verify", "--host"]);
+  expect(result).toMatchObject({ status: 0, stdout: expect.stringContaining("are whole") });
 });

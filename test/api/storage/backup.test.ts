@@ -208,14 +208,14 @@ test.skipIf(!isRoot)(
       acknowledged.push(message_id);
       await first.api("POST", `/v1/rooms/kept/messages/${message_id}/ack`, { agent_id: "operator" });
     };
-    const begun = Promise.withResolvers<void>();
+    const started = Promise.withResolvers<void>();
     const writers = (async () => {
       for (let n = 0; !over.signal.aborted; n++) {
         await write(n);
-        if (n === 2) begun.resolve();
+        if (n === 2) started.resolve();
       }
     })();
-    await Promise.race([begun.promise, writers]);
+    await Promise.race([started.promise, writers]);
     const before = [...acknowledged];
     await first.run(block("Backup"));
     over.abort();
@@ -280,7 +280,7 @@ test.skipIf(!isRoot)(
     });
     expect(digest(await back.bytes())).toBe(digest(bytes));
     const [was, is] = [first, second].map((host) => statSync(host.drive(room_uid, "shaped")));
-    for (const what of ["mode", "uid", "gid", "size", "mtimeMs"] as const) expect(is?.[what]).toBe(was?.[what]);
+    for (const field of ["mode", "uid", "gid", "size", "mtimeMs"] as const) expect(is?.[field]).toBe(was?.[field]);
     expect(is?.blocks).toBeLessThan(1024);
     expect(readlinkSync(second.drive(room_uid, "link"))).toBe("/etc/passwd");
     expect(statSync(second.drive(room_uid, "pipe")).isFIFO()).toBe(true);
@@ -317,8 +317,8 @@ test.skipIf(!isRoot)(
     expect(await first.run(block("Going back"))).toMatch(/\b1 guest\b/);
     expect(await guest.exited).not.toBe(0);
     expect(await first.api("GET", "/v1/rooms/kept")).toMatchObject({ room_uid, state: "active" });
-    const gone = await fetch(`${first.url}/v1/rooms/after`, { headers: { authorization: `Bearer ${first.key}` } });
-    expect(gone.status).toBe(404);
+    const response = await fetch(`${first.url}/v1/rooms/after`, { headers: { authorization: `Bearer ${first.key}` } });
+    expect(response.status).toBe(404);
     expect(existsSync(first.drive(after.room_uid))).toBe(false);
   },
 );
@@ -365,7 +365,7 @@ test.skipIf(!isRoot)("an invalid backup, or one from a newer roomd, changes noth
   pack("newer");
   const restore = (name: string) =>
     host.run(`ROOMD_DATA_DIR="$HOST/fresh" dist/roomd restore /var/backups/${name}.tar 2>&1 || echo status $?`);
-  for (const [name, said] of [
+  for (const [name, pattern] of [
     ["empty", /cannot be unpacked: tar ended with 2: tar: This does not look like a tar archive\./],
     ["noise", /cannot be unpacked: tar ended/],
     ["other", /is not a backup/],
@@ -374,9 +374,9 @@ test.skipIf(!isRoot)("an invalid backup, or one from a newer roomd, changes noth
     ["newer", /Its database is from a newer roomd: it has schema 9999/],
     ["none", /cannot be read: ENOENT/],
   ] as const) {
-    const told = await restore(name);
-    expect(told).toMatch(said);
-    expect(told).toMatch(/\nstatus 1\n$/);
+    const output = await restore(name);
+    expect(output).toMatch(pattern);
+    expect(output).toMatch(/\nstatus 1\n$/);
     const left = existsSync(join(host.root, "fresh")) ? readdirSync(join(host.root, "fresh")) : [];
     expect(left.filter((entry) => entry !== "daemon.lock")).toEqual([]);
   }
@@ -388,9 +388,9 @@ test.skipIf(!isRoot)("an invalid backup, or one from a newer roomd, changes noth
   // Drives are renamed into their place, which nothing does to a mount point.
   if (canMount) {
     const mounted = `mkdir "$HOST/disk" && mount --bind "$HOST/disk" "$HOST/fresh/retired"`;
-    const told = await host.run(`export ROOMD_DATA_DIR="$HOST/fresh"
+    const output = await host.run(`export ROOMD_DATA_DIR="$HOST/fresh"
       unshare --mount bash -c '${mounted} && dist/roomd restore /var/backups/roomd.tar 2>&1 || echo status $?'`);
-    expect(told).toMatch(/\/retired .*\n.*\nstatus 1\n$/);
+    expect(output).toMatch(/\/retired .*\n.*\nstatus 1\n$/);
     expect(readdirSync(join(host.root, "fresh"))).not.toContain("roomd.db");
   }
   symlinkSync("/nowhere", join(host.root, "fresh/rooms"));

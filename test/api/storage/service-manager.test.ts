@@ -29,22 +29,22 @@ afterEach(() => {
 async function receive(address: string): Promise<string[]> {
   const child = spawn("python3", ["-c", RECEIVER, address], { stdio: ["ignore", "pipe", "inherit"] });
   children.push(child);
-  const said: string[] = [];
-  createInterface({ input: child.stdout }).on("line", (line) => said.push(line));
-  await until("the receiver listens", () => said.length > 0);
-  return said;
+  const messages: string[] = [];
+  createInterface({ input: child.stdout }).on("line", (line) => messages.push(line));
+  await until("the receiver listens", () => messages.length > 0);
+  return messages;
 }
 
 test.each([
   ["a socket with a path", join(home, "notify")],
   ["an abstract socket", `@roomd-test-${process.pid}`],
 ])("readiness, watchdog and stopping are sent to %s", async (_what, address) => {
-  const said = await receive(address);
+  const messages = await receive(address);
   const env = { NOTIFY_SOCKET: address, WATCHDOG_USEC: String(WATCHDOG_MS * 1000) };
   await using daemon = await TestDaemon.start({ env });
-  await until("the service is ready", () => said.includes("READY=1"));
-  expect(said.slice(0, 2)).toEqual(["bound", "READY=1"]);
-  const beats = () => said.filter((line) => line === "WATCHDOG=1").length;
+  await until("the service is ready", () => messages.includes("READY=1"));
+  expect(messages.slice(0, 2)).toEqual(["bound", "READY=1"]);
+  const beats = () => messages.filter((line) => line === "WATCHDOG=1").length;
   await until("the watchdog is fed", () => beats() >= 3);
   // A stopped event loop sends nothing.
   process.kill(daemon.pid, "SIGSTOP");
@@ -56,8 +56,8 @@ test.each([
   process.kill(daemon.pid, "SIGCONT");
   await until("the watchdog is fed again", () => beats() > before);
   await daemon.end("SIGTERM");
-  await until("the service is stopping", () => said.includes("STOPPING=1"));
-  expect(said.at(-1)).toBe("STOPPING=1");
+  await until("the service is stopping", () => messages.includes("STOPPING=1"));
+  expect(messages.at(-1)).toBe("STOPPING=1");
 });
 
 test("a database copy of an interrupted upgrade is removed once the service is ready", async () => {
@@ -73,13 +73,13 @@ test("a database copy of an interrupted upgrade is removed once the service is r
 test("a start with a database migration extends the startup timeout", async () => {
   const address = join(home, "migrating");
   mkdirSync(home, { recursive: true });
-  const said = await receive(address);
+  const messages = await receive(address);
   await using daemon = await TestDaemon.start({ env: { NOTIFY_SOCKET: address } });
   await daemon.end("SIGKILL");
-  await until("the service is ready", () => said.includes("READY=1"));
-  expect(said).toEqual(["bound", "READY=1"]);
+  await until("the service is ready", () => messages.includes("READY=1"));
+  expect(messages).toEqual(["bound", "READY=1"]);
   for (const end of ["", "-wal", "-shm"]) rmSync(join(daemon.dataDir, `roomd.db${end}`), { force: true });
   await daemon.serve();
-  await until("the service is ready again", () => said.filter((line) => line === "READY=1").length === 2);
-  expect(said.slice(2)).toEqual([expect.stringMatching(/^EXTEND_TIMEOUT_USEC=\d{8,}$/), "READY=1"]);
+  await until("the service is ready again", () => messages.filter((line) => line === "READY=1").length === 2);
+  expect(messages.slice(2)).toEqual([expect.stringMatching(/^EXTEND_TIMEOUT_USEC=\d{8,}$/), "READY=1"]);
 });

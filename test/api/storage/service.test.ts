@@ -81,8 +81,8 @@ describe("/health", () => {
     const { body } = await daemon.api("GET", "/health");
     const doctor = await daemon.cli(["doctor", "--json"]);
     const ids = (checks: Json) => checks.map(({ id }: Json) => id);
-    const said: Json = JSON.parse(doctor.stdout);
-    expect(ids(said.checks ?? said)).toEqual(ids(body.checks));
+    const report: Json = JSON.parse(doctor.stdout);
+    expect(ids(report.checks ?? report)).toEqual(ids(body.checks));
     expect(doctor.status).not.toBe(0);
   });
 });
@@ -117,13 +117,13 @@ describe("/v1/config", () => {
   });
 
   test("lists every extension beyond the tools, and never drops one", async () => {
-    const { api_extensions: told } = await daemon.ok("GET", "/v1/config");
+    const { api_extensions: extensions } = await daemon.ok("GET", "/v1/config");
     const ofTools = [...TOOLS.values()].map(({ operation }) => operation);
     const beyond = OPERATIONS.filter((operation) => !ofTools.includes(operation));
     expect(beyond.length).toBeGreaterThan(50);
     expect(beyond.filter(({ extension }) => extension === undefined).map(({ name }) => name)).toEqual([]);
-    expect(told).toEqual([...new Set(OPERATIONS.flatMap(({ extension = [] }) => extension))]);
-    for (const extension of FIRST_EXTENSIONS) expect(told).toContain(extension);
+    expect(extensions).toEqual([...new Set(OPERATIONS.flatMap(({ extension = [] }) => extension))]);
+    for (const extension of FIRST_EXTENSIONS) expect(extensions).toContain(extension);
   });
 
   test("has effective limits: one more is refused", async () => {

@@ -13,14 +13,14 @@ const CLIENTS = 8;
 const ON_DISK = { settings: { fsync: "on", synchronous_commit: "on" } };
 
 export async function benchCluster({ report, count = USUAL_COUNT, start, watch }: Bench): Promise<void> {
-  const alone = await start({});
+  const standalone = await start({});
   await using one = await TestHosts.start(1, {}, ON_DISK);
   await using three = await TestHosts.start(3, {}, ON_DISK);
   await using watches = new AsyncDisposableStack();
   for (const host of [...one.hosts, ...three.hosts]) watches.use(await watch(host));
   const url = one.postgres.url("tcp");
   const roads: [string, readonly TestDaemon[]][] = [
-    ["alone", [alone]],
+    ["alone", [standalone]],
     ["of_one", one.hosts],
     ["of_three", three.hosts],
   ];

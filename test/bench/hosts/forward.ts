@@ -42,20 +42,20 @@ export async function benchForward({ report, count = USUAL_COUNT }: Bench): Prom
     for (const name of names) {
       const server = roads[name];
       const url = `${server.urls[0]}v1/rooms/bench`;
-      const alone = await loadHttp(url, HEADERS, 1, Math.ceil(count / FEWER_ALONE));
+      const single = await loadHttp(url, HEADERS, 1, Math.ceil(count / FEWER_ALONE));
       const before = server.cpuMs();
       const many = await loadHttp(url, HEADERS, CONNECTIONS, count);
       const cpuMs = server.cpuMs() - before;
       const figure = figures.get(name);
       if (round < 0 || !figure) continue;
-      figure.alone.push(...alone.samplesMs);
+      figure.alone.push(...single.samplesMs);
       figure.many.push(...many.samplesMs);
       figure.perSecond.push((count / many.wallMs) * 1000);
       figure.cpu.push(cpuMs / count);
     }
   }
   for (const [name, { alone, many, perSecond, cpu }] of figures) {
-    const held = (what: string) => (name === "forwarded" ? `fetched_${what}` : undefined);
+    const held = (metric: string) => (name === "forwarded" ? `fetched_${metric}` : undefined);
     report.add(`${name}_alone`, "ms", alone, held("alone"));
     report.add(`${name}_${CONNECTIONS}_connections`, "ms", many, held(`${CONNECTIONS}_connections`));
     report.add(`${name}_per_second`, "1/s", perSecond, held("per_second"));
@@ -102,7 +102,7 @@ class Server implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const gone = once(this.#process, "exit");
-    if (this.#process.exitCode === null && this.#process.kill()) await gone;
+    const exited = once(this.#process, "exit");
+    if (this.#process.exitCode === null && this.#process.kill()) await exited;
   }
 }

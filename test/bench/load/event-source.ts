@@ -26,10 +26,10 @@ const free = Array.from({ length: LANES }, () => {
   return lane;
 });
 const startedAt = performance.now();
-let begun = 0;
+let sentCount = 0;
 setInterval(() => {
   const due = ((performance.now() - startedAt) / 1000) * Number(perSecond);
-  for (; begun < due && free.length > 0; begun++) free.pop()?.write(request);
+  for (; sentCount < due && free.length > 0; sentCount++) free.pop()?.write(request);
 }, TICK_MS);
 process.on("SIGTERM", () => {
   // Synchronous: the process would exit before an asynchronous write to the pipe.

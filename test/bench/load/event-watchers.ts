@@ -14,7 +14,7 @@ const lines = [
   "Accept: text/event-stream",
 ];
 const NEWLINE = 10;
-let told = 0;
+let received = 0;
 let opened = 0;
 for (let n = 0; n < Number(watchers); n++) {
   const socket = connect({ host: hostname, port: Number(port) });
@@ -26,7 +26,7 @@ for (let n = 0; n < Number(watchers); n++) {
   // An event ends with an empty line: parsing more of it would take processor time from the measured daemon.
   socket.on("data", (bytes) => {
     for (const byte of bytes) {
-      if (byte === NEWLINE && wasNewline) told++;
+      if (byte === NEWLINE && wasNewline) received++;
       wasNewline = byte === NEWLINE;
     }
   });
@@ -34,6 +34,6 @@ for (let n = 0; n < Number(watchers); n++) {
 }
 process.on("SIGTERM", () => {
   // Synchronous: the process would exit before an asynchronous write to the pipe.
-  writeSync(1, `${told}\n`);
+  writeSync(1, `${received}\n`);
   process.exit(0);
 });

@@ -31,9 +31,9 @@ export async function loadHttp(
   const request = Buffer.from(`GET ${pathname} HTTP/1.1\r\n${fields.join("")}\r\n`);
   const samplesMs: number[] = [];
   const done = Promise.withResolvers<void>();
-  let asked = 0;
+  let sentCount = 0;
   const ask = (socket: Socket<Lane>) => {
-    if (asked++ >= count) return;
+    if (sentCount++ >= count) return;
     socket.data.askedAt = performance.now();
     socket.write(request);
   };

@@ -39,8 +39,8 @@ export const USUAL_RATES = Object.fromEntries(
 export const noSamples = (): Samples => ({ me: [], commit: [], file: [], bare: [] });
 
 /** Ratio of the slowest calls' latency under load to idle, and the same for the bare server, which shows the shortage of processors. */
-export function addRatios(report: Report, name: string, beside: Samples, quiet: Samples): void {
-  const ratioOf = (kind: keyof Samples) => summarize(beside[kind]).p99 / summarize(quiet[kind]).p99;
+export function addRatios(report: Report, name: string, concurrent: Samples, quiet: Samples): void {
+  const ratioOf = (kind: keyof Samples) => summarize(concurrent[kind]).p99 / summarize(quiet[kind]).p99;
   report.add(`${name}_me_p99_ratio`, "×", [ratioOf("me")], `${name}_bare_p99_ratio`, { of: "p50", most: 2 });
   report.add(`${name}_bare_p99_ratio`, "×", [ratioOf("bare")]);
 }
@@ -93,17 +93,17 @@ export async function asking(program: string, ...args: string[]) {
   const child = spawn("nice", ["-n", "19", process.execPath, join(import.meta.dirname, program), ...args], {
     stdio: ["ignore", "pipe", "inherit"],
   });
-  let told = "";
+  let output = "";
   child.stdout.on("data", (chunk) => {
-    told += chunk;
+    output += chunk;
   });
   const closed = once(child, "close");
-  await until(`${program} asks`, () => told !== "" || child.exitCode !== null);
+  await until(`${program} asks`, () => output !== "" || child.exitCode !== null);
   return async () => {
     child.kill();
     await closed;
-    const made = /^asking\n(\d+)\n$/.exec(told)?.[1];
-    if (made === undefined) throw new Error(`${program} has said ${JSON.stringify(told)}`);
+    const made = /^asking\n(\d+)\n$/.exec(output)?.[1];
+    if (made === undefined) throw new Error(`${program} has said ${JSON.stringify(output)}`);
     return Number(made);
   };
 }

@@ -28,19 +28,19 @@ for (const { sandbox_id, guest_cid } of guests) {
   void agent.keepLinked();
 }
 
-let begun = 0;
+let sentCount = 0;
 let perSecond = 0;
 let since = performance.now();
-const told = createInterface({ input: process.stdin });
-told.on("line", (text) => {
-  [perSecond, since, begun] = [Number(text), performance.now(), 0];
+const input = createInterface({ input: process.stdin });
+input.on("line", (text) => {
+  [perSecond, since, sentCount] = [Number(text), performance.now(), 0];
 });
 // The benchmark has ended, however it did.
-told.on("close", () => process.exit());
+input.on("close", () => process.exit());
 setInterval(() => {
   const due = ((performance.now() - since) / 1000) * perSecond;
-  for (; begun < due; begun++) {
-    const index = begun % agents.length;
+  for (; sentCount < due; sentCount++) {
+    const index = sentCount % agents.length;
     const { room_id = "", agent_id = "" } = guests[index] ?? {};
     void agents[index]?.send(room_id, agent_id);
   }

@@ -94,16 +94,19 @@ for (let index = 0; index < load.followed; index++) {
   socket.write(requestOf("GET", path, null));
 }
 
-let begun = 0;
+let startedCount = 0;
 const ticking = setInterval(() => {
   const due = ((performance.now() - startedAt) / 1000) * load.per_second;
-  for (; begun < due && begun < load.per_second * load.seconds; begun++) {
-    const call = { kind: MIX[begun % MIX.length] ?? "get", dueAt: startedAt + (begun / load.per_second) * 1000 };
+  for (; startedCount < due && startedCount < load.per_second * load.seconds; startedCount++) {
+    const call = {
+      kind: MIX[startedCount % MIX.length] ?? "get",
+      dueAt: startedAt + (startedCount / load.per_second) * 1000,
+    };
     const socket = free.pop();
     if (socket) ask(socket, call);
     else waiting.push(call);
   }
-  if (begun >= load.per_second * load.seconds && waiting.length === 0 && underWay.size === 0) finish();
+  if (startedCount >= load.per_second * load.seconds && waiting.length === 0 && underWay.size === 0) finish();
 }, TICK_MS);
 
 function ask(socket: Socket, call: Call): void {

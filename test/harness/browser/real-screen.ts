@@ -23,7 +23,7 @@ export class RealScreen {
     const geometry = ["-geometry", `${width}x${height}`, "-depth", "24", "-AcceptSetDesktopSize", "-AlwaysShared"];
     const server = screen.run("Xvnc", ["-displayfd", "3", "-rfbunixpath", screen.socket, ...ACCESS, ...geometry]);
     screen.display = await new Promise<string>((resolve, reject) => {
-      (server.stdio[3] as Readable).once("data", (said) => resolve(`:${String(said).trim()}`));
+      (server.stdio[3] as Readable).once("data", (chunk) => resolve(`:${String(chunk).trim()}`));
       server.once("exit", () => reject(new Error("Xvnc ended")));
     });
     return screen;

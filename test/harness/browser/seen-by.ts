@@ -16,12 +16,12 @@ export const hasBrowser = existsSync(CHROMIUM);
 export type Does = Record<string, () => Promise<unknown>>;
 
 /** Runs a reader; `does` are the actions that it can request, and their results are returned to it. Returns the reader's observations. */
-export async function seenBy(reader: string, daemon: TestDaemon, told: object, does: Does): Promise<Json> {
+export async function seenBy(reader: string, daemon: TestDaemon, input: object, does: Does): Promise<Json> {
   const owner = await Visitor.owner(daemon);
   const pictures = process.env.ROOMD_TEST_PICTURES ?? mkdtempSync(join(tmpdir(), "roomd-pictures-"));
   mkdirSync(pictures, { recursive: true });
   const path = join(import.meta.dirname, reader);
-  const about = JSON.stringify({ cookies: [...owner.cookies], ...told });
+  const about = JSON.stringify({ cookies: [...owner.cookies], ...input });
   const argv = [realNode(), path, CHROMIUM, daemon.url, pictures, about];
   const child = Bun.spawn(argv, { stdin: "pipe", stdout: "pipe", stderr: "pipe" });
   const errors = child.stderr.text();
@@ -30,8 +30,8 @@ export async function seenBy(reader: string, daemon: TestDaemon, told: object, d
     for await (const line of createInterface({ input: Readable.fromWeb(child.stdout as never) })) {
       printed.push(line);
       if (!does[line]) continue;
-      const told = await does[line]();
-      child.stdin.write(`${JSON.stringify(typeof told === "string" ? told : null)}\n`);
+      const result = await does[line]();
+      child.stdin.write(`${JSON.stringify(typeof result === "string" ? result : null)}\n`);
       child.stdin.flush();
     }
   } catch (error) {

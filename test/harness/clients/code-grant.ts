@@ -25,17 +25,17 @@ export class CodeGrant {
   readonly #verifier = randomBytes(32).toString("base64url");
   readonly state = randomBytes(8).toString("hex");
 
-  constructor(daemon: TestDaemon, asked: Asked) {
+  constructor(daemon: TestDaemon, request: Asked) {
     this.#daemon = daemon;
-    this.#asked = asked;
+    this.#asked = request;
   }
 
   /** The query of the browser's request to /authorize. */
   get query(): URLSearchParams {
-    const asked = Object.entries(this.#asked).filter((entry): entry is [string, string] => entry[1] !== undefined);
+    const params = Object.entries(this.#asked).filter((entry): entry is [string, string] => entry[1] !== undefined);
     return new URLSearchParams([
       ["response_type", "code"],
-      ...asked,
+      ...params,
       ["code_challenge", createHash("sha256").update(this.#verifier).digest("base64url")],
       ["code_challenge_method", "S256"],
       ["state", this.state],

@@ -54,7 +54,7 @@ export function generatedRequests(operations: readonly Described[], keys: readon
 
 function requestTo(operation: Described, keys: readonly string[]): fc.Arbitrary<GeneratedRequest> {
   const { parameters, requestBody } = operation.described;
-  const within = (where: string) => parameters.filter((each: Json) => each.in === where);
+  const within = (location: string) => parameters.filter((each: Json) => each.in === location);
   const params = fc.record(
     Object.fromEntries(within("path").map(({ name, schema }: Json) => [name, named(name, schema, 0.06)])),
   );

@@ -85,8 +85,8 @@ function wrap(client: AnyClient, send: Call): McpClient {
     prompt: (name, given = {}) => client.getPrompt({ name, arguments: given }),
     instructions: () => client.getInstructions(),
     result,
-    call: async (...asked) => {
-      const { structuredContent, content } = await result(...asked);
+    call: async (...args) => {
+      const { structuredContent, content } = await result(...args);
       return withOutput(structuredContent, String(content[0]?.text));
     },
     close: () => client.close(),

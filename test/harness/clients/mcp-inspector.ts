@@ -37,11 +37,11 @@ export async function inspect(
     env: { PATH: daemon.env.PATH ?? "", HOME: daemon.home },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  const told = { stdout: "", stderr: "" };
-  child.stdout.on("data", (chunk) => (told.stdout += chunk));
-  child.stderr.on("data", (chunk) => (told.stderr += chunk));
+  const output = { stdout: "", stderr: "" };
+  child.stdout.on("data", (chunk) => (output.stdout += chunk));
+  child.stderr.on("data", (chunk) => (output.stderr += chunk));
   const status = await new Promise<number>((done) => child.once("close", (code) => done(code ?? -1)));
-  return { status, result: told.stdout === "" ? null : JSON.parse(told.stdout).result, stderr: told.stderr };
+  return { status, result: output.stdout === "" ? null : JSON.parse(output.stdout).result, stderr: output.stderr };
 }
 
 /** The arguments of the inspector that call a tool. */

@@ -30,9 +30,9 @@ export class ModelFreeAgent {
   }
 
   /** Calls a tool until there is no `next` call, or `enough` returns true; returns the results in order. Throws if the tool refuses. */
-  async use(name: string, wanted: Record<string, unknown> = {}, enough = (result: Json) => !isGoingOn(result)) {
+  async use(name: string, args: Record<string, unknown> = {}, enough = (result: Json) => !isGoingOn(result)) {
     const results: Json[] = [];
-    let next: Json = { tool: name, arguments: { ...this.#required(name), ...wanted } };
+    let next: Json = { tool: name, arguments: { ...this.#required(name), ...args } };
     while (next) {
       const result = await this.#call(next.tool, next.arguments);
       results.push(result);
@@ -77,8 +77,8 @@ export class ModelFreeAgent {
     return tool;
   }
 
-  #require(schema: object, value: unknown, what: string): void {
-    if (!this.#ajv.validate(schema, value)) throw new Error(`${what}: ${this.#ajv.errorsText()}`);
+  #require(schema: object, value: unknown, label: string): void {
+    if (!this.#ajv.validate(schema, value)) throw new Error(`${label}: ${this.#ajv.errorsText()}`);
   }
 }
 

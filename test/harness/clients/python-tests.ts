@@ -52,7 +52,7 @@ export async function runPython(name: string, env: Record<string, string>): Prom
 }
 
 /** The actions that tests can request by POST, by path: each takes and returns JSON. */
-type Deeds = Record<string, (wanted: never) => unknown>;
+type Deeds = Record<string, (input: never) => unknown>;
 
 /** Performs the actions that a child requests. */
 export class Doer {

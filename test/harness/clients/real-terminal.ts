@@ -64,12 +64,12 @@ export class RealTerminal {
   }
 
   /** Waits until this is shown, after `from`. */
-  async shows(what: string | RegExp, from = 0, deadlineMs = 30_000): Promise<void> {
+  async shows(expected: string | RegExp, from = 0, deadlineMs = 30_000): Promise<void> {
     const isThere = () => {
       const text = this.text.slice(from);
-      return typeof what === "string" ? text.includes(what) : what.test(text);
+      return typeof expected === "string" ? text.includes(expected) : expected.test(text);
     };
-    await until(`the screen shows ${what}`, isThere, deadlineMs).catch((error: Error) => {
+    await until(`the screen shows ${expected}`, isThere, deadlineMs).catch((error: Error) => {
       throw new Error(`${error.message}; it shows ${JSON.stringify(this.text.slice(from).slice(-800))}`);
     });
   }

@@ -75,9 +75,9 @@ export class TerminalClient {
   }
 
   /** Waits until this was shown, here or before. */
-  async shows(what: string | RegExp, deadlineMs = 30_000): Promise<void> {
-    const isThere = () => (typeof what === "string" ? this.text.includes(what) : what.test(this.text));
-    await until(`the terminal shows ${what}`, isThere, deadlineMs).catch((error: Error) => {
+  async shows(expected: string | RegExp, deadlineMs = 30_000): Promise<void> {
+    const isThere = () => (typeof expected === "string" ? this.text.includes(expected) : expected.test(this.text));
+    await until(`the terminal shows ${expected}`, isThere, deadlineMs).catch((error: Error) => {
       throw new Error(`${error.message}; it shows ${JSON.stringify(this.text.slice(-500))}`);
     });
   }

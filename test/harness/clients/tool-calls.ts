@@ -20,12 +20,12 @@ interface Row {
 const inRoom =
   (more: Record<string, unknown> = {}) =>
   (room_id: string) => ({ room_id, ...more });
-const gone = { wrong: { room_id: "no-such-room" }, code: "room_not_found" };
+const missingRoom = { wrong: { room_id: "no-such-room" }, code: "room_not_found" };
 const unknown = { wrong: { colour: "red" }, code: "unknown_field" };
 const ofSandbox = (more: Record<string, unknown> = {}) => ({
   args: inRoom({ sandbox: "worker-1", ...more }),
   without_guests: "sandbox_not_found",
-  ...gone,
+  ...missingRoom,
 });
 
 export const ROWS: Record<string, Row> = {
@@ -37,8 +37,8 @@ export const ROWS: Record<string, Row> = {
     wrong: { room_id: "/" },
     code: "validation_failed",
   },
-  room_get: { args: inRoom(), ...gone },
-  room_destroy: { args: inRoom({ drive: "delete" }), ...gone },
+  room_get: { args: inRoom(), ...missingRoom },
+  room_destroy: { args: inRoom({ drive: "delete" }), ...missingRoom },
   sandbox_create: {
     args: inRoom({ agent_id: "worker-1", guest_cid: 9100 }),
     without_guests: "template_not_found",
@@ -92,7 +92,7 @@ export const ROWS: Record<string, Row> = {
   },
   fs_list: { args: inRoom(), wrong: { path: "/none" }, code: "path_not_found" },
   fs_read: { args: inRoom({ path: "/notes.txt" }), wrong: { path: "/none" }, code: "path_not_found" },
-  audit_list: { args: inRoom(), ...gone },
+  audit_list: { args: inRoom(), ...missingRoom },
   org_audit_list: { args: () => ({ raw: true, limit: 2 }), wrong: { cursor: "edited" }, code: "invalid_cursor" },
 };
 

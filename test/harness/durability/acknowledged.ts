@@ -197,12 +197,12 @@ export class Acknowledged {
       return existsSync(at) ? readFileSync(at, "utf8") : null;
     };
     const broken: string[] = [];
-    for (const [key, asked] of this.#asked) {
+    for (const [key, contents] of this.#asked) {
       const content = read(key);
       const acknowledged = last.get(key);
       // Any of the unacknowledged writes may be there, whole.
-      const from = acknowledged === undefined ? 0 : asked.indexOf(acknowledged);
-      const isAsked = content === null ? acknowledged === undefined : asked.slice(from).includes(content);
+      const from = acknowledged === undefined ? 0 : contents.indexOf(acknowledged);
+      const isAsked = content === null ? acknowledged === undefined : contents.slice(from).includes(content);
       if (!isAsked) broken.push(`file ${key} is ${content === null ? "gone" : `${content.length} bytes of no write`}`);
     }
     for (const [key, expected] of lines) {

@@ -61,7 +61,7 @@ function copyRoom({ dataDir }: TestDaemon, model: string, room: string): void {
 function copyRows(
   database: Database,
   table: string,
-  which: string,
+  condition: string,
   count: number,
   values: Record<string, string>,
 ): void {
@@ -71,7 +71,7 @@ function copyRows(
     .map(({ name }) => name);
   const selected = columns.map((column) => values[column] ?? `model.${column}`).join();
   database.run(
-    `${numbers(count)} INSERT INTO ${table} (${columns.join()}) SELECT ${selected} FROM n, (SELECT * FROM ${table} WHERE ${which}) AS model`,
+    `${numbers(count)} INSERT INTO ${table} (${columns.join()}) SELECT ${selected} FROM n, (SELECT * FROM ${table} WHERE ${condition}) AS model`,
   );
 }
 

@@ -188,10 +188,10 @@ function ofSnapshots(daemon: TestDaemon, { rooms, snapshots }: Rows): string[] {
 }
 
 function ofCids({ held_cids, sandboxes }: Rows): string[] {
-  const wanted = sandboxes.filter(({ state }) => WITH_GUEST.has(state)).map(({ guest_cid }) => guest_cid);
+  const expected = sandboxes.filter(({ state }) => WITH_GUEST.has(state)).map(({ guest_cid }) => guest_cid);
   return [
-    ...difference(held_cids, wanted).map((cid) => `CID ${cid} is held and no guest has it`),
-    ...difference(wanted, held_cids).map((cid) => `CID ${cid} is a guest's and not held`),
+    ...difference(held_cids, expected).map((cid) => `CID ${cid} is held and no guest has it`),
+    ...difference(expected, held_cids).map((cid) => `CID ${cid} is a guest's and not held`),
     ...(new Set(held_cids).size === held_cids.length ? [] : [`CIDs are held twice: ${held_cids.join(" ")}`]),
   ];
 }
@@ -232,9 +232,9 @@ async function asTheApiSays(daemon: TestDaemon, rows: Rows): Promise<string[]> {
   ];
 }
 
-function unlike(what: string, shown: string[], kept: string[]): string[] {
+function unlike(kind: string, shown: string[], kept: string[]): string[] {
   const [a, b] = [shown, kept].map((each) => each.toSorted().join(", "));
-  return a === b ? [] : [`the API shows other ${what} than there are: ${a} instead of ${b}`];
+  return a === b ? [] : [`the API shows other ${kind} than there are: ${a} instead of ${b}`];
 }
 
 function difference<T>(from: readonly T[], those: readonly T[]): T[] {

@@ -216,11 +216,11 @@ export class Ledger {
     if (typeof done === "string")
       return [`${done}: ${JSON.stringify((await this.#daemon.api("GET", path)).body.status)}`];
     const [boot_id, ...runs] = String(done.stdout).trim().split("\n");
-    const counted = (id: string) => runs.filter((each) => each === id).length;
+    const countOf = (id: string) => runs.filter((each) => each === id).length;
     return [
       ...(kept.boot_id === "" || kept.boot_id.trim() === boot_id ? [] : [`sandbox ${sandboxId} was booted again`]),
       ...[...kept.runs].flatMap(([id, acknowledged]) => {
-        const times = counted(id);
+        const times = countOf(id);
         if (times > 1) return [`${id} ran ${times} times in ${sandboxId}`];
         return acknowledged && times === 0 ? [`${id} was acknowledged and left no mark in ${sandboxId}`] : [];
       }),

@@ -137,28 +137,28 @@ export class RecordedDisk {
     const pending = new Map<string, { call: string; seq: number }>();
     let first: string | null = null;
     for (const line of readFileSync(recording, "latin1").split("\n")) {
-      const [, pid = "", time = "", said = ""] = /^(\d+)\s+(\d+\.\d+) (.*)$/s.exec(line) ?? [];
+      const [, pid = "", time = "", text = ""] = /^(\d+)\s+(\d+\.\d+) (.*)$/s.exec(line) ?? [];
       if (pid === "") continue;
       first ??= pid;
-      let call = said;
-      let begun = this.length;
-      if (said.endsWith("<unfinished ...>")) {
-        pending.set(pid, { call: said.slice(0, -"<unfinished ...>".length), seq: this.length });
+      let call = text;
+      let startSeq = this.length;
+      if (text.endsWith("<unfinished ...>")) {
+        pending.set(pid, { call: text.slice(0, -"<unfinished ...>".length), seq: this.length });
         continue;
       }
-      if (said.startsWith("<...")) {
+      if (text.startsWith("<...")) {
         const before = pending.get(pid);
         pending.delete(pid);
         if (!before) continue;
-        call = before.call + said.slice(said.indexOf(" resumed>") + " resumed>".length);
-        begun = before.seq;
+        call = before.call + text.slice(text.indexOf(" resumed>") + " resumed>".length);
+        startSeq = before.seq;
       }
       if (call.startsWith("execve(") && pid !== first) this.#children.add(pid);
-      if (!this.#children.has(pid)) this.#take(call, Number(time), begun);
+      if (!this.#children.has(pid)) this.#take(call, Number(time), startSeq);
     }
   }
 
-  #take(call: string, time: number, begun: number): void {
+  #take(call: string, time: number, startSeq: number): void {
     const [, name = "", rest = ""] = /^(\w+)\((.*)$/s.exec(call) ?? [];
     const end = rest.lastIndexOf(") = ");
     if (end < 0) return;
@@ -210,7 +210,7 @@ export class RecordedDisk {
       case "unlink":
       case "unlinkat":
       case "rmdir":
-        this.#named(paths(), changed, (names, [gone]) => gone && names.delete(gone));
+        this.#named(paths(), changed, (names, [removed]) => removed && names.delete(removed));
         break;
       case "link":
       case "linkat":
@@ -225,7 +225,7 @@ export class RecordedDisk {
         this.#named(paths(), changed, (names, [from, to]) => from && move(names, from, to));
         break;
       default:
-        if (isSync) this.#sync(args, name === "syncfs", value < 0, begun, changed);
+        if (isSync) this.#sync(args, name === "syncfs", value < 0, startSeq, changed);
     }
     if (isSync && this.length > changes) this.syncs.push(changes);
     if (isSync && value < 0) this.failures.push(time);
@@ -270,7 +270,7 @@ export class RecordedDisk {
     file.inode.changes.push(change(changed(), offset, bytes, count));
   }
 
-  #sync(args: string, isAll: boolean, fails: boolean, begun: number, changed: () => number): void {
+  #sync(args: string, isAll: boolean, fails: boolean, startSeq: number, changed: () => number): void {
     const path = annotation(args);
     const relative = path === null ? null : this.#relative(path);
     if (relative === null || relative === undefined) return;
@@ -278,7 +278,7 @@ export class RecordedDisk {
     const seq = changed();
     for (const each of isAll ? this.#inodes : inode ? [inode] : []) {
       for (const made of each.changes) {
-        if (made.syncedAt !== Infinity || made.lostAt !== Infinity || made.seq >= begun) continue;
+        if (made.syncedAt !== Infinity || made.lostAt !== Infinity || made.seq >= startSeq) continue;
         if (fails) made.lostAt = seq;
         else made.syncedAt = seq;
       }
@@ -286,7 +286,7 @@ export class RecordedDisk {
     if (fails) return;
     for (const made of this.#nameChanges) {
       const isCovered = isAll || made.directories.includes(relative);
-      if (isCovered && made.seq < begun) made.syncedAt = Math.min(made.syncedAt, seq);
+      if (isCovered && made.seq < startSeq) made.syncedAt = Math.min(made.syncedAt, seq);
     }
   }
 

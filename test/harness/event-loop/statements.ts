@@ -42,12 +42,12 @@ function record(file: string): void {
   });
 
   const { serve } = Bun;
-  Bun.serve = ((options: { fetch: (asked: Request, server: unknown) => unknown }) =>
+  Bun.serve = ((options: { fetch: (incoming: Request, server: unknown) => unknown }) =>
     serve({
       ...options,
-      fetch(asked: Request, server: unknown) {
-        const id = asked.headers.get("x-request-id");
-        return id === null ? options.fetch(asked, server) : request.run(id, () => options.fetch(asked, server));
+      fetch(incoming: Request, server: unknown) {
+        const id = incoming.headers.get("x-request-id");
+        return id === null ? options.fetch(incoming, server) : request.run(id, () => options.fetch(incoming, server));
       },
     } as never)) as typeof serve;
   for (const name of ["setTimeout", "setInterval"] as const) {

@@ -55,14 +55,14 @@ export async function measureBeside(
   const target: Target = { url: daemon.url, ssh_port: sshPort(daemon), key: daemon.apiKey, prepared };
   const end = await startAttack(file, join(daemon.home, "target.json"), target);
   const accompanied = await during();
-  const beside = await ask(calls);
+  const concurrent = await ask(calls);
   await accompanied[Symbol.asyncDispose]();
   const answers = await end();
   const turns = turnsOf(daemon.home).slice(before.turns);
   const longest = turns.toSorted((a, b) => b.cpu_ms - a.cpu_ms)[0] ?? null;
-  const most = Math.max(attack.mostP99Ms ?? MAX_P99_MS, (2 * quiet.me * beside.bare) / quiet.bare);
+  const most = Math.max(attack.mostP99Ms ?? MAX_P99_MS, (2 * quiet.me * concurrent.bare) / quiet.bare);
   const pass = Math.max(0, ...passesOf(daemon).slice(before.passes));
-  return { quiet, beside, most, longest, pass, answers };
+  return { quiet, beside: concurrent, most, longest, pass, answers };
 }
 
 let others = 0;
@@ -77,9 +77,9 @@ async function otherKey(daemon: TestDaemon): Promise<string> {
 async function felt(servers: Record<keyof Felt, Server>, count: number, everyMs: number): Promise<Felt> {
   const program = [join(import.meta.dirname, "caller.ts"), JSON.stringify(servers), String(count), String(everyMs)];
   const child = spawn(process.execPath, program, { stdio: ["ignore", "pipe", "inherit"], env: environment() });
-  const [said, [code]] = await Promise.all([text(child.stdout), once(child, "close")]);
+  const [output, [code]] = await Promise.all([text(child.stdout), once(child, "close")]);
   if (code !== 0) throw new Error(`the calls that are measured have ended with ${code}`);
-  return JSON.parse(said) as Felt;
+  return JSON.parse(output) as Felt;
 }
 
 const environment = () => ({ ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: MAX_REQUESTS });
@@ -97,17 +97,17 @@ async function startAttack(
     stdio: ["ignore", "pipe", "inherit"],
     env: environment(),
   });
-  let said = "";
+  let output = "";
   child.stdout.on("data", (chunk) => {
-    said += chunk;
+    output += chunk;
   });
   const closed = once(child, "close");
-  await until("the attack has begun", () => said !== "" || child.exitCode !== null, START_MS);
+  await until("the attack has begun", () => output !== "" || child.exitCode !== null, START_MS);
   return async () => {
     child.kill();
     await closed;
-    const counts = said.split("\n")[1];
-    if (!counts) throw new Error(`the attack has ended with ${JSON.stringify(said)}`);
+    const counts = output.split("\n")[1];
+    if (!counts) throw new Error(`the attack has ended with ${JSON.stringify(output)}`);
     return JSON.parse(counts) as Record<string, number>;
   };
 }

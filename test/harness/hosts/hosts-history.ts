@@ -75,11 +75,11 @@ export function wrongRooms(history: readonly Asked[], listed: ReadonlyMap<string
 
 /** Rows of a host's copy that differ from the directory's; empty once it has caught up. */
 export async function differencesOf(daemon: TestDaemon, postgres: Postgres): Promise<string[]> {
-  const said = await postgres.sql(
+  const output = await postgres.sql(
     `SELECT json_agg(json_build_array(tbl, key, "row")) FROM roomd.rows WHERE "row" IS NOT NULL`,
   );
   const truth = new Map(
-    (JSON.parse(said) as [string, string, object][]).map(([tbl, key, row]) => [`${tbl} ${key}`, sorted(row)]),
+    (JSON.parse(output) as [string, string, object][]).map(([tbl, key, row]) => [`${tbl} ${key}`, sorted(row)]),
   );
   const here = new Map(copyOf(daemon));
   const wrong = [...truth].filter(([key, row]) => here.get(key) !== row).map(([key]) => `differs: ${key}`);
@@ -93,10 +93,10 @@ function copyOf(daemon: TestDaemon): [string, string][] {
     return SHARED_TABLES.flatMap(({ name, but }) => {
       const info = database.query(`SELECT name, pk FROM pragma_table_info('${name}')`).all() as Column[];
       const keys = info.filter(({ pk }) => pk > 0).sort((a, b) => a.pk - b.pk);
-      const where = but ? `WHERE ${but.column} <> '${but.is}'` : "";
+      const condition = but ? `WHERE ${but.column} <> '${but.is}'` : "";
       const columns = info.map(({ name: column }) => `'${column}', ${column}`).join(", ");
       const rows = database.query(
-        `SELECT json_array(${keys.map((key) => key.name).join(", ")}) AS key, json_object(${columns}) AS row FROM ${name} ${where}`,
+        `SELECT json_array(${keys.map((key) => key.name).join(", ")}) AS key, json_object(${columns}) AS row FROM ${name} ${condition}`,
       );
       return (rows.all() as { key: string; row: string }[]).map(({ key, row }): [string, string] => [
         `${name} ${key}`,

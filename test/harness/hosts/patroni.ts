@@ -184,8 +184,8 @@ export class PatroniService implements AsyncDisposable {
     for (const { name } of this.nodes) await this.kill(name);
     const etcd = this.#etcd;
     this.#etcd = null;
-    const gone = etcd && once(etcd, "exit");
-    if (etcd?.kill("SIGKILL")) await gone;
+    const exited = etcd && once(etcd, "exit");
+    if (etcd?.kill("SIGKILL")) await exited;
     rmSync(this.directory, { recursive: true, force: true });
   }
 
@@ -222,7 +222,7 @@ export class PatroniService implements AsyncDisposable {
   }
 
   #configuration({ name, directory, port, api }: Node): object {
-    const at = (which: number) => `127.0.0.1:${which}`;
+    const at = (atPort: number) => `127.0.0.1:${atPort}`;
     const parameters = { max_connections: 60, shared_buffers: "16MB", fsync: "off", wal_log_hints: "on" };
     return {
       scope: "rooms",

@@ -108,32 +108,32 @@ export class Postgres implements AsyncDisposable {
   /** The value of `cluster.url` for this server and transport. */
   url(way: Way = "tcp"): string {
     const { port, directory } = this;
-    const who = `postgres://${USER}:${this.#password}`;
+    const credentials = `postgres://${USER}:${this.#password}`;
     const at = this.#network?.address ?? "127.0.0.1";
     const urls = {
-      socket: `${who}@localhost:${port}/postgres?host=${directory}`,
-      tcp: `${who}@${at}:${port}/postgres?sslmode=disable`,
-      tls: `${who}@localhost:${port}/postgres?sslmode=verify-full&sslrootcert=${directory}/authority.pem`,
+      socket: `${credentials}@localhost:${port}/postgres?host=${directory}`,
+      tcp: `${credentials}@${at}:${port}/postgres?sslmode=disable`,
+      tls: `${credentials}@localhost:${port}/postgres?sslmode=verify-full&sslrootcert=${directory}/authority.pem`,
     };
     return urls[way];
   }
 
   /** The output of statements, over the socket: one row per line, columns separated by `|`. */
   async sql(statements: string): Promise<string> {
-    const where = ["-h", this.directory, "-p", String(this.port), "-U", USER, "-d", "postgres"];
+    const connection = ["-h", this.directory, "-p", String(this.port), "-U", USER, "-d", "postgres"];
     return (
-      await run([join(this.#bin, "psql"), ...where, "-qAtX", "-v", "ON_ERROR_STOP=1"], [`${statements};`])
+      await run([join(this.#bin, "psql"), ...connection, "-qAtX", "-v", "ON_ERROR_STOP=1"], [`${statements};`])
     ).trim();
   }
 
   /** The statement's output for each data directory that was ever served, the present one last. */
   async everySql(statement: string): Promise<string[]> {
-    const [now, said] = [this.#data, [] as string[]];
+    const [now, outputs] = [this.#data, [] as string[]];
     for (const data of [...[...this.#served].filter((each) => each !== now), now]) {
       if (data !== this.#data) await this.replace(data);
-      said.push(await this.sql(statement));
+      outputs.push(await this.sql(statement));
     }
-    return said;
+    return outputs;
   }
 
   get runs(): boolean {
@@ -194,8 +194,8 @@ export class Postgres implements AsyncDisposable {
   }
 
   /** Drops all packets of its network, or of its second address only, without a notification to either side. */
-  async cut(which: "all" | "second" = "all"): Promise<void> {
-    await this.#network?.cut(which);
+  async cut(scope: "all" | "second" = "all"): Promise<void> {
+    await this.#network?.cut(scope);
   }
 
   async join(): Promise<void> {
@@ -257,12 +257,12 @@ export class Postgres implements AsyncDisposable {
     const args = ["-D", data, "-U", USER, "--no-sync", "-E", "UTF8", "--no-locale", ...auth];
     const [command = "", ...rest] = [...asUser(), join(this.#bin, "initdb"), ...args];
     const initdb = spawn(command, rest, { cwd: this.directory, stdio: ["ignore", "ignore", "pipe"] });
-    let said = "";
+    let output = "";
     initdb.stderr.on("data", (chunk: Buffer) => {
-      said += chunk;
+      output += chunk;
     });
     const [code] = await once(initdb, "close");
-    if (code !== 0) throw new Error(`initdb: ${said}`);
+    if (code !== 0) throw new Error(`initdb: ${output}`);
     const access = ["local all all trust", "host all all all scram-sha-256"];
     this.#write(join(name, "pg_hba.conf"), `${access.join("\n")}\n`);
   }
@@ -283,9 +283,9 @@ export class Postgres implements AsyncDisposable {
   async #ends(end: (server: ChildProcess) => void): Promise<void> {
     const server = this.#server;
     if (server === null || server.exitCode !== null || server.signalCode !== null) return;
-    const gone = once(server, "exit");
+    const exited = once(server, "exit");
     end(server);
-    await gone;
+    await exited;
   }
 
   #pid(): number {
@@ -348,13 +348,13 @@ class Network implements AsyncDisposable {
   }
 
   /** Packets vanish in both directions, as if a switch between two hosts failed: neither side is notified. */
-  async cut(which: "all" | "second"): Promise<void> {
-    const policy = which === "all" ? "drop" : "accept";
+  async cut(scope: "all" | "second"): Promise<void> {
+    const policy = scope === "all" ? "drop" : "accept";
     const chains = ["input", "output"].map(
       (hook) => `add chain inet cut ${hook} { type filter hook ${hook} priority 0; policy ${policy}; }`,
     );
     const rules = [`input ip daddr ${this.second} drop`, `output ip saddr ${this.second} drop`];
-    const added = which === "all" ? [] : rules.map((rule) => `add rule inet cut ${rule}`);
+    const added = scope === "all" ? [] : rules.map((rule) => `add rule inet cut ${rule}`);
     await run([...this.within(), "nft", "-f", "-"], ["add table inet cut", ...chains, ...added]);
   }
 
@@ -364,8 +364,8 @@ class Network implements AsyncDisposable {
 
   /** The interfaces go with the namespace, and that with its last process. */
   async [Symbol.asyncDispose](): Promise<void> {
-    const gone = once(this.#process, "exit");
-    if (this.#process.exitCode === null && this.#process.kill("SIGKILL")) await gone;
+    const exited = once(this.#process, "exit");
+    if (this.#process.exitCode === null && this.#process.kill("SIGKILL")) await exited;
   }
 }
 
@@ -407,9 +407,9 @@ function childrenOf(pid: number): number[] {
 /** The output of the command for these lines; throws its standard error on failure. */
 async function run([command = "", ...args]: string[], lines: string[]): Promise<string> {
   const child = spawn(command, args, { stdio: ["pipe", "pipe", "pipe"] });
-  const said: Buffer[] = [];
+  const output: Buffer[] = [];
   let complained = "";
-  child.stdout.on("data", (chunk: Buffer) => said.push(chunk));
+  child.stdout.on("data", (chunk: Buffer) => output.push(chunk));
   child.stderr.on("data", (chunk: Buffer) => {
     complained += chunk;
   });
@@ -417,5 +417,5 @@ async function run([command = "", ...args]: string[], lines: string[]): Promise<
   child.stdin.end(`${lines.join("\n")}\n`);
   const [code] = await once(child, "close");
   if (code !== 0) throw new Error(`${command}: ${complained}`);
-  return Buffer.concat(said).toString();
+  return Buffer.concat(output).toString();
 }

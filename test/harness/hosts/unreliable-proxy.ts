@@ -23,7 +23,7 @@ export interface Asked {
 export class UnreliableProxy {
   readonly asked: Asked[] = [];
   /** Decides about each request; lets all through if absent. */
-  fault: (asked: Asked) => Fault = () => null;
+  fault: (request: Asked) => Fault = () => null;
   /** The same for a caller in another process. */
   readonly deeds = {
     /** Applies the fault to the next `times` requests. */
@@ -54,21 +54,21 @@ export class UnreliableProxy {
   }
 
   #pass(from: IncomingMessage, to: ServerResponse): void {
-    const asked = {
+    const received = {
       method: from.method ?? "",
       path: from.url ?? "",
       idempotencyKey: from.headers["idempotency-key"] as string | undefined,
     };
-    this.asked.push(asked);
-    const fault = this.fault(asked);
+    this.asked.push(received);
+    const fault = this.fault(received);
     if (fault === "refused") {
       to.writeHead(502, { "Content-Type": "text/html" }).end("<h1>Bad gateway</h1>");
       return;
     }
     const { host: _, ...headers } = from.headers;
     const passed = request(
-      `${this.#target()}${asked.path}`,
-      { method: asked.method, headers, agent: false },
+      `${this.#target()}${received.path}`,
+      { method: received.method, headers, agent: false },
       (answer) => {
         if (fault === "answer_lost") {
           answer.resume().on("end", () => to.destroy());

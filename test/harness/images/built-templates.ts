@@ -46,8 +46,8 @@ export async function shippedTemplate(daemon: TestDaemon, name: string): Promise
       stdout: "ignore",
       stderr: "pipe",
     });
-    const [said, status] = await Promise.all([build.stderr.text(), build.exited]);
-    if (status !== 0) throw new Error(`template ${name} was not built:\n${said.slice(-4000)}`);
+    const [output, status] = await Promise.all([build.stderr.text(), build.exited]);
+    if (status !== 0) throw new Error(`template ${name} was not built:\n${output.slice(-4000)}`);
     await stamp.write(key);
   }
   symlinkSync(join(KEPT_DATA, "templates", name), join(daemon.dataDir, "templates", name));

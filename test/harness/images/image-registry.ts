@@ -80,12 +80,12 @@ export class ImageRegistry {
   async push(from: string, name: string): Promise<void> {
     const to = ["--dest-creds", `${USER}:${this.password}`, from, `docker://${this.host}/${name}`];
     const push = spawn("skopeo", ["--insecure-policy", "copy", ...to], { stdio: ["ignore", "ignore", "pipe"] });
-    let said = "";
+    let output = "";
     push.stderr.on("data", (chunk: Buffer) => {
-      said += chunk;
+      output += chunk;
     });
     const code = await new Promise((done) => push.once("close", done));
-    if (code !== 0) throw new Error(`no image in the registry: ${said}`);
+    if (code !== 0) throw new Error(`no image in the registry: ${output}`);
   }
 
   close(): void {

@@ -82,8 +82,8 @@ export class ObjectStoreServer {
     const own = names.filter((name) => name !== "host" && !name.startsWith("x-amz-"));
     const headers = Object.fromEntries(own.map((name) => [name, request.headers.get(name) ?? ""]));
     const at = (request.headers.get("x-amz-date") ?? "").replace(/(....)(..)(..)T(..)(..)(..)Z/, "$1-$2-$3T$4:$5:$6Z");
-    const wanted = signed(STORE, { method: request.method, url, headers, bodySha256 }, new Date(at)).authorization;
-    return wanted === given ? null : problem(403, "SignatureDoesNotMatch");
+    const expected = signed(STORE, { method: request.method, url, headers, bodySha256 }, new Date(at)).authorization;
+    return expected === given ? null : problem(403, "SignatureDoesNotMatch");
   }
 
   #list(url: URL): Response {

@@ -80,15 +80,15 @@ export class Outside implements AsyncDisposable {
     try {
       mkdirSync(outside.root);
       outside.setHosts({});
-      const said: string[] = [];
+      const states: string[] = [];
       createInterface({ input: child.stdout }).on("line", (line) => {
         const { kind } = JSON.parse(line) as { kind: string };
-        if (kind === "up" || kind === "ready") said.push(kind);
+        if (kind === "up" || kind === "ready") states.push(kind);
         else outside.seen.push(JSON.parse(line) as Seen);
       });
       const has = (kind: string) => () => {
         if (child.exitCode !== null) throw new Error(`the servers outside ended with ${child.exitCode}`);
-        return said.includes(kind);
+        return states.includes(kind);
       };
       await until("the network namespace exists", has("up"));
       connect(child.pid ?? 0, addresses);
@@ -119,9 +119,9 @@ export class Outside implements AsyncDisposable {
   /** With the namespace's last process it goes, and the interfaces with it. */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const child of this.#more) child.kill("SIGKILL");
-    const gone = once(this.#process, "exit");
+    const exited = once(this.#process, "exit");
     if (this.#process.exitCode === null && this.#process.signalCode === null && this.#process.kill("SIGKILL"))
-      await gone;
+      await exited;
     rmSync(this.directory, { recursive: true, force: true });
   }
 }

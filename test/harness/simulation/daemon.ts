@@ -94,11 +94,11 @@ export interface DaemonDeps {
   lacksDrives: boolean;
   peers: Peers;
   /** Has another host carry a call out; rejects as that does. */
-  forward(host: Host, asked: Asked): Promise<Done>;
+  forward(host: Host, request: Asked): Promise<Done>;
   /** Called before a room is destroyed. */
-  destroys(asked: Asked, done: Done): void;
+  destroys(request: Asked, done: Done): void;
   /** Called once a write is durable, before its caller has an answer. */
-  accepted(asked: Asked, done: Done): void;
+  accepted(request: Asked, done: Done): void;
 }
 
 export class Daemon {
@@ -184,14 +184,14 @@ export class Daemon {
   }
 
   /** Carries a call out, here or on the host that has the room. A call that was forwarded goes no further. */
-  async call(asked: Asked, isForwarded = false): Promise<Done> {
+  async call(request: Asked, isForwarded = false): Promise<Done> {
     try {
-      return await this.#here(asked, isForwarded);
+      return await this.#here(request, isForwarded);
     } catch (error) {
-      const host = await this.#hostOf(error, asked);
+      const host = await this.#hostOf(error, request);
       if (host === null) throw error;
       if (isForwarded) throw new ServiceError("room_moving");
-      return await this.#deps.forward(host, asked);
+      return await this.#deps.forward(host, request);
     }
   }
 
@@ -203,32 +203,32 @@ export class Daemon {
     return host;
   }
 
-  async #here(asked: Asked, isForwarded: boolean): Promise<Done> {
-    const isChange = asked.does !== "read";
+  async #here(request: Asked, isForwarded: boolean): Promise<Done> {
+    const isChange = request.does !== "read";
     if (isChange) this.#requireMember();
-    if (asked.does === "create") return await this.#create(asked, isForwarded);
-    const call = this.#calls.enter({ org_id: ORG, room_id: asked.room_id });
+    if (request.does === "create") return await this.#create(request, isForwarded);
+    const call = this.#calls.enter({ org_id: ORG, room_id: request.room_id });
     try {
-      const row = this.#finder.findRow(CALLER, asked.room_id);
+      const row = this.#finder.findRow(CALLER, request.room_id);
       if (isChange && !this.cluster.hasFollowed()) throw new ServiceError("cluster_unavailable");
       const { room_uid, epoch } = row;
       const done: Done = { host: this.#deps.member.host_id, room_uid, epoch };
-      if (asked.does === "read") return { ...done, messages: messagesOf(this.queries, room_uid) };
-      if (asked.does === "move") return await this.#move(asked);
-      if (asked.does === "send") await this.#send(room_uid, asked.message_id);
+      if (request.does === "read") return { ...done, messages: messagesOf(this.queries, room_uid) };
+      if (request.does === "move") return await this.#move(request);
+      if (request.does === "send") await this.#send(room_uid, request.message_id);
       else {
-        this.#deps.destroys(asked, done);
+        this.#deps.destroys(request, done);
         await this.#destroy(room_uid);
       }
-      this.#deps.accepted(asked, done);
+      this.#deps.accepted(request, done);
       return done;
     } finally {
       call.leave();
     }
   }
 
-  async #create(asked: Asked & { does: "create" }, isForwarded: boolean): Promise<Done> {
-    const { room_id, host, idempotency_key } = asked;
+  async #create(request: Asked & { does: "create" }, isForwarded: boolean): Promise<Done> {
+    const { room_id, host, idempotency_key } = request;
     const chosen = isForwarded ? null : this.cluster.choose({ org_id: ORG, room_id, host });
     if (chosen) throw new Elsewhere(chosen);
     if (this.#finder.lookup(ORG, room_id)) throw inUse(room_id);
@@ -245,7 +245,7 @@ export class Daemon {
       throw violatesUnique(error, "rooms.room_id") ? inUse(room_id) : error;
     }
     const done: Done = { host: this.#deps.member.host_id, room_uid: row.room_uid, epoch: row.epoch };
-    this.#deps.accepted(asked, done);
+    this.#deps.accepted(request, done);
     return done;
   }
 

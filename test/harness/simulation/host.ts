@@ -33,9 +33,9 @@ export interface Surroundings {
   directory: string;
   pool: Pool;
   hostOf(hostId: string): SimulatedHost | undefined;
-  destroys(asked: Asked, done: Done): void;
-  accepted(asked: Asked, done: Done, host: SimulatedHost): void;
-  violate(what: string): void;
+  destroys(request: Asked, done: Done): void;
+  accepted(request: Asked, done: Done, host: SimulatedHost): void;
+  violate(violation: string): void;
 }
 
 export class SimulatedHost {
@@ -193,14 +193,14 @@ export class SimulatedHost {
       ...{ data: disk.data, lacksDrives, peers: this.#peersOf(life) },
       open: openingOf(world, network, server, this.name, life),
       log: logOf(world),
-      forward: (host, asked) => this.#forward(life, host, asked),
-      destroys: (asked, done) => this.#around.destroys(asked, done),
-      accepted: (asked, done) => this.#around.accepted(asked, done, this),
+      forward: (host, request) => this.#forward(life, host, request),
+      destroys: (request, done) => this.#around.destroys(request, done),
+      accepted: (request, done) => this.#around.accepted(request, done, this),
     });
   }
 
   #holderOf(run: string): MembershipLock {
-    const told = () => {
+    const markOut = () => {
       this.outAt ??= this.#around.world.now;
     };
     let isOut = false;
@@ -211,13 +211,13 @@ export class SimulatedHost {
       },
       set isOut(is: boolean) {
         isOut = is;
-        if (is) told();
+        if (is) markOut();
       },
     };
   }
 
-  #forward(life: Process, host: Host, asked: Asked): Promise<Done> {
-    return this.#ask(life, host, SILENT_MS, (daemon) => daemon.call(asked, true));
+  #forward(life: Process, host: Host, request: Asked): Promise<Done> {
+    return this.#ask(life, host, SILENT_MS, (daemon) => daemon.call(request, true));
   }
 
   #peersOf(life: Process): Peers {
@@ -227,8 +227,10 @@ export class SimulatedHost {
         const pieces: Uint8Array[] = [];
         for await (const piece of file) pieces.push(piece.slice());
         over.throwIfAborted();
-        const gone = new AbortController().signal;
-        return await this.#ask(life, host, SEND_MS, ({ forPeers }) => forPeers.receive(roomUid, all(pieces), gone));
+        const endSignal = new AbortController().signal;
+        return await this.#ask(life, host, SEND_MS, ({ forPeers }) =>
+          forPeers.receive(roomUid, all(pieces), endSignal),
+        );
       },
       fits: () => Promise.resolve({ missing: [], refused: [] }),
       settle: (host, roomUid, over) => {

@@ -28,7 +28,7 @@ export class Ledger {
   readonly rooms = new Map<RoomUid, KnownRoom>();
   /** Rooms by the Idempotency-Key of the call that made them. */
   readonly #made = new Map<string, RoomUid>();
-  readonly #violate: (what: string) => void;
+  readonly #violate: (violation: string) => void;
   readonly #now: () => number;
   /** Rooms of hosts that were removed, and why they are lost: of some no write is known yet. */
   readonly #removed = new Map<RoomUid, string>();
@@ -41,7 +41,7 @@ export class Ledger {
   /** The directory forgets no calls. */
   callsHold = true;
 
-  constructor(now: () => number, violate: (what: string) => void) {
+  constructor(now: () => number, violate: (violation: string) => void) {
     this.#now = now;
     this.#violate = violate;
   }
@@ -58,10 +58,11 @@ export class Ledger {
   }
 
   /** A host has made a write durable. Writes of a former host may be lost. `isKnown`: the directory has a newer epoch, or has forgotten nothing. */
-  accepted(asked: Asked, { room_uid, epoch }: Done, by: SimulatedHost, isHolder: boolean, isKnown: boolean): void {
+  accepted(request: Asked, { room_uid, epoch }: Done, by: SimulatedHost, isHolder: boolean, isKnown: boolean): void {
     const host = by.member.host_id;
-    const room = this.#room(room_uid, asked.room_id);
-    if (asked.does === "create" && asked.idempotency_key !== undefined) this.#madeBy(asked.idempotency_key, room_uid);
+    const room = this.#room(room_uid, request.room_id);
+    if (request.does === "create" && request.idempotency_key !== undefined)
+      this.#madeBy(request.idempotency_key, room_uid);
     if (room.lostBy !== null) return;
     const other = room.writers.get(epoch);
     if (other && other.host !== host)
@@ -76,7 +77,7 @@ export class Ledger {
     if (isOld) this.#violate(`${room_uid} took a write in epoch ${epoch} on ${host}, after one in ${newest}`);
     if (!isHolder) return;
     if (!other) room.writers.set(epoch, { at: this.#now(), host, data: by.name });
-    if (asked.does === "send") room.acknowledged.set(asked.message_id, { at: this.#now(), host, data: by.name });
+    if (request.does === "send") room.acknowledged.set(request.message_id, { at: this.#now(), host, data: by.name });
   }
 
   placed(room_uid: RoomUid, epoch: number): void {
@@ -116,8 +117,8 @@ export class Ledger {
     this.#room(room_uid, room_id).mayBeDestroyed = true;
   }
 
-  lose(which: (room: KnownRoom) => boolean, why: string): void {
-    for (const room of this.rooms.values()) if (which(room)) room.lostBy ??= why;
+  lose(filter: (room: KnownRoom) => boolean, why: string): void {
+    for (const room of this.rooms.values()) if (filter(room)) room.lostBy ??= why;
   }
 
   /** With the rooms that the directory had placed there; if that was set back, also with all that it was the last to write to. */

@@ -164,13 +164,13 @@ export class ServerSession {
       }
       answered(answer);
     };
-    const asked = text.replace(/\s+/g, " ").trim();
-    const [command = ""] = /^\w+/.exec(asked) ?? [];
-    if (command === "BEGIN") this.#begin(asked, done);
+    const sql = text.replace(/\s+/g, " ").trim();
+    const [command = ""] = /^\w+/.exec(sql) ?? [];
+    if (command === "BEGIN") this.#begin(sql, done);
     else if (command === "COMMIT") this.#commit(done);
     else if (command === "ROLLBACK") this.#rollback(done);
-    else if (command === "LISTEN") this.#listen(asked, done);
-    else this.#statement(asked, values, done);
+    else if (command === "LISTEN") this.#listen(sql, done);
+    else this.#statement(sql, values, done);
   }
 
   #rollback(done: (answer: QueryResult) => void): void {
@@ -179,19 +179,19 @@ export class ServerSession {
     this.#forget();
   }
 
-  #listen(asked: string, done: (answer: QueryResult) => void): void {
-    this.#listens.add(/"(.*)"/.exec(asked)?.[1] ?? "");
+  #listen(sql: string, done: (answer: QueryResult) => void): void {
+    this.#listens.add(/"(.*)"/.exec(sql)?.[1] ?? "");
     done({ command: "LISTEN", rows: [] });
   }
 
   #record(text: string, values: readonly unknown[], answer: QueryResult | Error | null): void {
     const nowMs = this.#transaction?.startedAtMs ?? this.#server.wallMs;
-    const told = answer instanceof Error ? { code: (answer as ServerError).code } : answer;
-    this.#server.recorded?.push({ session: this.#number, text, values, nowMs, waited: this.hasWaited, answer: told });
+    const result = answer instanceof Error ? { code: (answer as ServerError).code } : answer;
+    this.#server.recorded?.push({ session: this.#number, text, values, nowMs, waited: this.hasWaited, answer: result });
   }
 
-  #begin(asked: string, done: (answer: QueryResult) => void): void {
-    const setting = (name: string) => Number(new RegExp(`SET LOCAL ${name} = (\\d+)`).exec(asked)?.[1] ?? 0);
+  #begin(sql: string, done: (answer: QueryResult) => void): void {
+    const setting = (name: string) => Number(new RegExp(`SET LOCAL ${name} = (\\d+)`).exec(sql)?.[1] ?? 0);
     this.#statementMs = setting("statement_timeout");
     this.#idleMs = setting("idle_in_transaction_session_timeout");
     this.#transaction = new Transaction(this.#server.wallMs);
@@ -214,7 +214,7 @@ export class ServerSession {
     this.#forget();
   }
 
-  #statement(asked: string, values: readonly unknown[], done: (answer: QueryResult | Error) => void): void {
+  #statement(sql: string, values: readonly unknown[], done: (answer: QueryResult | Error) => void): void {
     const transaction = this.#transaction ?? new Transaction(this.#server.wallMs);
     if (transaction.hasFailed) {
       done(new ServerError("ERROR", "25P02", "the transaction is aborted"));
@@ -243,12 +243,12 @@ export class ServerSession {
       }
     };
     try {
-      const begun = statementOf(asked)(new View(this.#server, transaction), values, asked);
-      if (!("next" in begun)) {
-        finish(begun);
+      const outcome = statementOf(sql)(new View(this.#server, transaction), values, sql);
+      if (!("next" in outcome)) {
+        finish(outcome);
         return;
       }
-      steps = begun;
+      steps = outcome;
     } catch (error) {
       finish(error as Error);
       return;

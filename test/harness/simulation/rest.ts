@@ -52,8 +52,8 @@ function sharedRows(queries: Queries): Map<string, unknown> {
     )([]);
     const keys = info.filter(({ pk }) => pk > 0).sort((a, b) => a.pk - b.pk);
     const row = info.map((column) => `'${column.name}', ${column.name}`).join();
-    const which = but ? ` WHERE ${but.column} <> '${but.is}'` : "";
-    return `SELECT '${name} ' || json_array(${keys.map((key) => key.name).join()}), json_object(${row}) FROM ${name}${which}`;
+    const condition = but ? ` WHERE ${but.column} <> '${but.is}'` : "";
+    return `SELECT '${name} ' || json_array(${keys.map((key) => key.name).join()}), json_object(${row}) FROM ${name}${condition}`;
   }).join(" UNION ALL ");
   const rows = rawValues(queries, selectShared)([]);
   return new Map(rows.map(([id, row]) => [String(id), JSON.parse(String(row)) as unknown]));
@@ -75,8 +75,8 @@ function roomsArePlaced({ service, hosts, placements, wrong }: Rest): void {
         wrong.push(`${host_id} has ${room_uid} in epoch ${epoch}, and the directory ${JSON.stringify(at)}`);
     }
     const live = new Set<string>(rooms.map(({ room_uid }) => room_uid));
-    const lacking = placements.filter((each) => each.host_id === host_id && !live.has(each.room_uid));
-    for (const { room_uid } of lacking) wrong.push(`${host_id} lacks ${room_uid}, which is placed there`);
+    const missing = placements.filter((each) => each.host_id === host_id && !live.has(each.room_uid));
+    for (const { room_uid } of missing) wrong.push(`${host_id} lacks ${room_uid}, which is placed there`);
   }
 }
 

@@ -74,7 +74,7 @@ export class Service {
     this.server.onCommit = (...committed) => this.#committed(...committed);
     this.ledger = new Ledger(
       () => world.now,
-      (what) => this.violate(what),
+      (violation) => this.violate(violation),
     );
     for (const name of hosts) this.add(name, { cluster_id: "cluster", host_id: name, incarnation: `of ${name}` });
   }
@@ -96,9 +96,9 @@ export class Service {
     return host.run !== null && this.server.state.leases.get(host.member.host_id)?.run === host.run;
   }
 
-  violate(what: string): void {
-    this.world.trace(`VIOLATION ${what}`);
-    this.violations.push(`${this.world.now.toFixed(0)} ms: ${what}`);
+  violate(violation: string): void {
+    this.world.trace(`VIOLATION ${violation}`);
+    this.violations.push(`${this.world.now.toFixed(0)} ms: ${violation}`);
   }
 
   /** PostgreSQL was away. */
@@ -115,23 +115,23 @@ export class Service {
     this.#before = state;
   }
 
-  destroys(asked: Asked, done: Done): void {
-    this.ledger.destroys(asked, done);
+  destroys(request: Asked, done: Done): void {
+    this.ledger.destroys(request, done);
   }
 
   /** A host has made a write durable. */
-  accepted(asked: Asked, done: Done, host: SimulatedHost): void {
+  accepted(request: Asked, done: Done, host: SimulatedHost): void {
     const isHolder = this.isHolder(host);
     const placed = this.server
       .stateAt(this.world.now - KNOWN_AFTER_MS)
       .rows.get(`placements ${JSON.stringify([done.room_uid])}`)?.row as Placement | null | undefined;
-    this.ledger.accepted(asked, done, host, isHolder, this.ledger.callsHold || (placed?.epoch ?? 0) > done.epoch);
+    this.ledger.accepted(request, done, host, isHolder, this.ledger.callsHold || (placed?.epoch ?? 0) > done.epoch);
     const since = this.world.now - KNOWN_AFTER_MS;
     if (Math.max(host.disturbedAt, this.#disturbedAt) > since) return;
-    const was = this.#whyNot(this.server.stateAt(since), asked, done, host);
-    const is = this.#whyNot(this.server.state, asked, done, host);
+    const was = this.#whyNot(this.server.stateAt(since), request, done, host);
+    const is = this.#whyNot(this.server.state, request, done, host);
     if (was !== null && is !== null)
-      this.violate(`${host.name} took a write for ${done.room_uid} (${asked.room_id}), although ${is}`);
+      this.violate(`${host.name} took a write for ${done.room_uid} (${request.room_id}), although ${is}`);
   }
 
   /** Why a write contradicts a state; null: it does not. */

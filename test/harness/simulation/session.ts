@@ -21,14 +21,14 @@ export function openingOf(
   process: Process,
 ): OpenSession {
   return async ({ onNotification }) => {
-    const asked: Asked[] = [];
+    const requests: Asked[] = [];
     const over = Promise.withResolvers<void>();
     let isOver = false;
     let theirs: ServerSession | null = null;
     const finish = (error: Error) => {
       if (isOver) return;
       isOver = true;
-      for (const each of asked.splice(0)) each.settle(error);
+      for (const each of requests.splice(0)) each.settle(error);
       over.resolve();
     };
     const toServer = (arrive: () => void) => network.send(host, DATABASE, null, arrive);
@@ -75,13 +75,13 @@ export function openingOf(
         const each: Asked = {
           settle: (answer) => (answer instanceof Error ? reject(answer) : resolve(answer)),
         };
-        asked.push(each);
+        requests.push(each);
         toServer(() =>
           theirs?.run(text, values, (answer) =>
             toClient(() => {
-              const at = asked.indexOf(each);
+              const at = requests.indexOf(each);
               if (at === -1) return;
-              asked.splice(at, 1);
+              requests.splice(at, 1);
               each.settle(answer);
             }),
           ),

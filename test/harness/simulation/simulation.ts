@@ -93,7 +93,7 @@ function rest(service: Service): void {
     const wrong = service.violations.length === 0 ? atRest(service) : [];
     if (wrong.length === 0) return;
     if (world.now < until) continue;
-    for (const what of wrong) service.violate(what);
+    for (const violation of wrong) service.violate(violation);
     return;
   }
 }
@@ -134,16 +134,16 @@ class Clients {
     const at = this.#focus ?? chance.pick(hosts);
     const room_id = chance.pick(NAMES);
     const host = chance.pick(hosts).member.host_id;
-    const what = chance.next();
-    const ask = (asked: Asked) => this.#ask(at, asked);
-    if (what < 0.03) this.#key(at);
-    else if (what < 0.06) this.#repeat(at);
-    else if (what < 0.28) {
+    const roll = chance.next();
+    const ask = (request: Asked) => this.#ask(at, request);
+    if (roll < 0.03) this.#key(at);
+    else if (roll < 0.06) this.#repeat(at);
+    else if (roll < 0.28) {
       const idempotency_key = `key ${chance.whole(0, KEYS)} ${room_id}`;
       ask({ does: "create", room_id, host, ...(chance.next() < 0.5 && { idempotency_key }) });
-    } else if (what < 0.7) ask({ does: "send", room_id, message_id: `m${this.#messages++}` });
-    else if (what < 0.75) ask({ does: "read", room_id });
-    else if (what < 0.95) ask({ does: "move", room_id, host });
+    } else if (roll < 0.7) ask({ does: "send", room_id, message_id: `m${this.#messages++}` });
+    else if (roll < 0.75) ask({ does: "read", room_id });
+    else if (roll < 0.95) ask({ does: "move", room_id, host });
     else ask({ does: "destroy", room_id });
   }
 
@@ -173,9 +173,9 @@ class Clients {
     if (made.length > 0) this.#ask(at, { does: "create", host: at.member.host_id, ...world.chance.pick(made) });
   }
 
-  #ask(at: Service["hosts"][number], asked: Asked): void {
-    this.#carryOut(at, `${asked.does} ${asked.room_id}`, async (daemon) => {
-      const { host, room_uid, epoch } = await daemon.call(asked);
+  #ask(at: Service["hosts"][number], request: Asked): void {
+    this.#carryOut(at, `${request.does} ${request.room_id}`, async (daemon) => {
+      const { host, room_uid, epoch } = await daemon.call(request);
       return `${host} ${room_uid} ${epoch}`;
     });
   }
@@ -184,18 +184,18 @@ class Clients {
     const { world, violate } = this.#service;
     const { daemon, process } = at;
     if (!daemon?.isOpen || !process?.isAlive) return;
-    const told = `${name} at ${at.name}`;
+    const label = `${name} at ${at.name}`;
     world.after(0, process, () => {
       work(daemon).then(
         (done) => {
           this.counts.acknowledged++;
-          world.trace(`${told}: ${done ?? "done"}`);
+          world.trace(`${label}: ${done ?? "done"}`);
         },
         (error: unknown) => {
           this.counts.refused++;
           const code = error instanceof ServiceError ? error.code : "internal";
-          world.trace(`${told}: ${code}`);
-          if (code === "internal") violate.call(this.#service, `${told} fails: ${describeError(error)}`);
+          world.trace(`${label}: ${code}`);
+          if (code === "internal") violate.call(this.#service, `${label} fails: ${describeError(error)}`);
         },
       );
     });

@@ -262,8 +262,8 @@ function callsIn(given: unknown): { name: string; call: Call }[] {
 function noteCalls(view: View, given: unknown, host_id: unknown): QueryResult {
   const earlier: Row[] = [];
   for (const { name, call } of callsIn(given)) {
-    const noted = view.get("done_calls", name);
-    if (noted) earlier.push({ ...call, host_id: noted.host_id });
+    const recorded = view.get("done_calls", name);
+    if (recorded) earlier.push({ ...call, host_id: recorded.host_id });
     else view.put("done_calls", name, { ...call, host_id, at: nowOf(view) });
   }
   return selected(...earlier);
@@ -398,9 +398,9 @@ const STATEMENTS: readonly (readonly [RegExp, Statement])[] = [
 
 const known = new Map<string, Statement>();
 
-export function statementOf(asked: string): Statement {
-  const found = known.get(asked) ?? STATEMENTS.find(([pattern]) => pattern.test(asked))?.[1];
-  if (!found) throw new Error(`test/harness/simulation/statements.ts has no such statement: ${asked}`);
-  known.set(asked, found);
+export function statementOf(sql: string): Statement {
+  const found = known.get(sql) ?? STATEMENTS.find(([pattern]) => pattern.test(sql))?.[1];
+  if (!found) throw new Error(`test/harness/simulation/statements.ts has no such statement: ${sql}`);
+  known.set(sql, found);
   return found;
 }

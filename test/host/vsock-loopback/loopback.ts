@@ -21,11 +21,11 @@ const LOOPBACK_CID = 1;
 const LINK_MS = 60_000;
 const AWAY_MS = 3_000;
 
-const result = (...what: unknown[]) => console.log(`result: ${what.join(" ")}`);
+const result = (...parts: unknown[]) => console.log(`result: ${parts.join(" ")}`);
 const log = { warn: () => {} } as unknown as Log;
 const identity = { hostname: "h", machine_id: "0".repeat(32), env: {}, drive: null };
 
-const asked: unknown[] = [];
+const requests: unknown[] = [];
 const setup = {
   done: false,
   carryOut: async (): Promise<Ready> => {
@@ -37,7 +37,7 @@ const served: Served = {
   trust: new HostAuth(),
   setup,
   router: (stream, request) => {
-    asked.push(request);
+    requests.push(request);
     stream.finish({ clock_ns: String(Date.now() * 1_000_000) });
   },
   line: { attach: () => {}, detach: () => {} } as unknown as Served["line"],
@@ -82,16 +82,16 @@ async function squat(file: string, uid: number, ports: readonly number[]) {
   const process = spawn("setpriv", [...user, "python3", "squatter.py", file, ...ports.map(String)], {
     stdio: "inherit",
   });
-  const said = () => {
+  const outputLines = () => {
     try {
       return readFileSync(file, "utf8").split("\n");
     } catch {
       return [];
     }
   };
-  while (!said().some((line) => line.startsWith("holds"))) await Bun.sleep(50);
-  result(`held_${uid}`, said()[0]);
-  return { heard: () => said().filter((line) => line.startsWith("heard")), end: () => process.kill("SIGKILL") };
+  while (!outputLines().some((line) => line.startsWith("holds"))) await Bun.sleep(50);
+  result(`held_${uid}`, outputLines()[0]);
+  return { heard: () => outputLines().filter((line) => line.startsWith("heard")), end: () => process.kill("SIGKILL") };
 }
 
 result("probes", JSON.stringify(await probeRuntime("/tmp")));
@@ -116,6 +116,6 @@ await Bun.sleep(AWAY_MS);
 const third = await daemon(second.known);
 result("third", "linked at", third.port);
 result("root_heard", root.heard().length, root.heard().slice(0, 2).join(" "));
-result("asked", JSON.stringify(asked.filter((request) => (request as { method: string }).method !== "clock")));
+result("asked", JSON.stringify(requests.filter((request) => (request as { method: string }).method !== "clock")));
 for (const { end } of [third, user, root]) end();
 process.exit(0);

@@ -77,9 +77,9 @@ export async function standIn(
       const bytes = await request.bytes();
       const isJson = request.headers.get("content-type") === "application/json";
       const body: unknown = isJson ? JSON.parse(new TextDecoder().decode(bytes)) : null;
-      const asked = { method: request.method, path: pathname + search, body, bytes, headers: request.headers };
-      seen.push(asked);
-      return answer(asked);
+      const recorded = { method: request.method, path: pathname + search, body, bytes, headers: request.headers };
+      seen.push(recorded);
+      return answer(recorded);
     },
   });
   const url = `${tls ? "https" : "http"}://127.0.0.1:${server.port}`;

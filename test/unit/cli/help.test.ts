@@ -178,8 +178,8 @@ test("--org with a name reports another error than a missing room", async () => 
 });
 
 test("`roomd help room create` is its --help", async () => {
-  const asked = await run(["help", "room", "create"]);
-  expect(asked).toMatchObject({ status: 0, stderr: "" });
-  expect(asked).toEqual(await run(["room", "create", "--help"]));
-  expect(asked.stdout).toContain("\nExamples:\n  roomd room create build-42\n");
+  const result = await run(["help", "room", "create"]);
+  expect(result).toMatchObject({ status: 0, stderr: "" });
+  expect(result).toEqual(await run(["room", "create", "--help"]));
+  expect(result.stdout).toContain("\nExamples:\n  roomd room create build-42\n");
 });

@@ -240,7 +240,7 @@ const WATCH_END = { type: "error", code: "sandbox_not_found", detail: "Destroyed
 
 /** Operations on a person's account require a web session, which the command line does not have. */
 const named = (Object.entries(operations) as [Name, Operation][]).filter(([, { access }]) => access !== "account");
-const asked = new Map<Name, Set<string>>();
+const requested = new Map<Name, Set<string>>();
 
 /** The operation of a request; of two that fit, the one with fewer parameters. */
 function operationOf({ method, path }: Seen): [Name, Operation] {
@@ -257,8 +257,8 @@ function operationOf({ method, path }: Seen): [Name, Operation] {
 
 function note(seen: Seen): void {
   const [name, { params }] = operationOf(seen);
-  const fields = asked.get(name) ?? new Set();
-  asked.set(name, fields);
+  const fields = requested.get(name) ?? new Set();
+  requested.set(name, fields);
   const inQuery = new URL(seen.path, "http://stand.in").searchParams.keys();
   for (const field of [...Object.keys(params.properties), ...inQuery, ...Object.keys(seen.body ?? {})]) {
     fields.add(field);
@@ -304,13 +304,15 @@ const fieldsOf = ({ params, query, body }: Operation) =>
   [params, query, ...(body === null || body === "bytes" ? [] : [body])].flatMap((each) => Object.keys(each.properties));
 
 test("every operation is carried out by a command", () => {
-  const missing = named.map(([name]) => name).filter((name) => !asked.has(name) && !ON_HOST[name] && !NO_COMMAND[name]);
+  const missing = named
+    .map(([name]) => name)
+    .filter((name) => !requested.has(name) && !ON_HOST[name] && !NO_COMMAND[name]);
   expect(missing).toEqual([]);
-  expect(Object.keys(NO_COMMAND).filter((name) => asked.has(name as Name) || ON_HOST[name as Name])).toEqual([]);
+  expect(Object.keys(NO_COMMAND).filter((name) => requested.has(name as Name) || ON_HOST[name as Name])).toEqual([]);
 });
 
 test("every field of every operation is reached by an option or an argument", () => {
-  const known = (name: Name) => asked.get(name) ?? new Set(Object.keys(ON_HOST[name]?.fields ?? {}));
+  const known = (name: Name) => requested.get(name) ?? new Set(Object.keys(ON_HOST[name]?.fields ?? {}));
   const reaches = (name: Name, field: string) => known(name).has(field);
   const excused = (name: Name, field: string) => NO_OPTION[`${name}.${field}`] ?? NO_OPTION[field];
   const all = named

@@ -44,9 +44,9 @@ test.each([
 });
 
 test("every suggested command and option exists", () => {
-  const commands = Object.values(COMMANDS).flatMap((told) => `roomd ${told}`.split("` or `"));
-  const spans = Object.values(OPTIONS).flatMap((told) =>
-    [...told.matchAll(/`([^`]+)`/g)].map(([, span]) => String(span)),
+  const commands = Object.values(COMMANDS).flatMap((hint) => `roomd ${hint}`.split("` or `"));
+  const spans = Object.values(OPTIONS).flatMap((hint) =>
+    [...hint.matchAll(/`([^`]+)`/g)].map(([, span]) => String(span)),
   );
   expect([...commands.filter((line) => !line.includes(" or, ")), ...spans].flatMap(unknownIn)).toEqual([]);
   expect(commands.length + spans.length).toBeGreaterThan(40);

@@ -8,11 +8,11 @@ import { groupIn, provideKvm } from "../../../daemon/cli/host/setup/kvm.ts";
 const KVM_GROUP = 107;
 let directory: string;
 let device: string;
-let asked: number;
+let callCount: number;
 const host = (rules = directory) => ({
   ...{ device, rule: join(rules, "65-roomd-kvm.rules") },
   groupId: async () => {
-    asked++;
+    callCount++;
     return KVM_GROUP;
   },
 });
@@ -20,7 +20,7 @@ const host = (rules = directory) => ({
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "roomd-kvm-"));
   device = join(directory, "kvm");
-  asked = 0;
+  callCount = 0;
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
@@ -31,7 +31,7 @@ test("a device of root is opened to its group, immediately and by a udev rule", 
   expect([mode & 0o777, gid, uid]).toEqual([0o660, KVM_GROUP, 0]);
   expect(readFileSync(host().rule, "utf8")).toMatch(/^KERNEL=="kvm", GROUP="kvm", MODE="0660"/);
   expect(await provideKvm(host())).toBeNull();
-  expect(asked).toBe(1);
+  expect(callCount).toBe(1);
 });
 
 test("without udev only the device is changed", async () => {
@@ -46,7 +46,7 @@ test("a device open to everyone or a missing device stays unchanged", async () =
   writeFileSync(device, "");
   chmodSync(device, 0o666);
   expect(await provideKvm(host())).toBeNull();
-  expect([asked, existsSync(host().rule)]).toEqual([0, false]);
+  expect([callCount, existsSync(host().rule)]).toEqual([0, false]);
 });
 
 test("the number of the group is parsed from its line", () => {

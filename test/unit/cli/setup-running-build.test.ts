@@ -20,20 +20,20 @@ test("prints past and new output of the build and waits for its end", async () =
   const ended = once(builder, "exit");
   writeFileSync(paths.build_lock, String(builder.pid));
   writeFileSync(paths.build_progress, "[1/5] one\n");
-  const said: string[] = [];
+  const lines: string[] = [];
   let isOver = false;
-  const waiting = untilBuildEnds(paths, (line) => said.push(line), 1).then(() => {
+  const waiting = untilBuildEnds(paths, (line) => lines.push(line), 1).then(() => {
     isOver = true;
   });
-  await vi.waitFor(() => expect(said).toEqual(["[1/5] one"]));
+  await vi.waitFor(() => expect(lines).toEqual(["[1/5] one"]));
   appendFileSync(paths.build_progress, "[2/5] two\n[3/5] unfin");
-  await vi.waitFor(() => expect(said).toEqual(["[1/5] one", "[2/5] two"]));
+  await vi.waitFor(() => expect(lines).toEqual(["[1/5] one", "[2/5] two"]));
   expect(isOver).toBe(false);
   appendFileSync(paths.build_progress, "ished\n");
   builder.stdin.end();
   await ended;
   await waiting;
-  expect(said).toEqual(["[1/5] one", "[2/5] two", "[3/5] unfinished"]);
+  expect(lines).toEqual(["[1/5] one", "[2/5] two", "[3/5] unfinished"]);
 });
 
 test("does not wait for an exited process or without one", async () => {

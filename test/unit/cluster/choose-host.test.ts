@@ -12,11 +12,11 @@ function candidate(host_id: string, promised: number | null, state: HostState = 
   return { host, load: promised === null ? null : { ...load, memory_mib: { promised, total: 100 } }, beat: "1" };
 }
 
-const chosen = (candidates: Candidate[], wanted: Partial<WantedPlace> = {}) =>
-  new HostChoice().choose(candidates, { ...WANTED, ...wanted }, 1).host_id;
+const chosen = (candidates: Candidate[], requested: Partial<WantedPlace> = {}) =>
+  new HostChoice().choose(candidates, { ...WANTED, ...requested }, 1).host_id;
 
 /** How many of the names are of each host. */
-const counted = (names: string[]) =>
+const counts = (names: string[]) =>
   Object.fromEntries([...new Set(names)].sort().map((name) => [name, names.filter((each) => each === name).length]));
 
 const seeded = new Chance();
@@ -43,14 +43,14 @@ describe("a new room is placed", () => {
     const entries = [new HostChoice(chance), new HostChoice(chance)];
     const idle = ["a", "b"].map((name) => candidate(name, 0));
     const names = Array.from({ length: 40 }, (_, n) => (entries[n % 2] as HostChoice).choose(idle, WANTED, 1).host_id);
-    expect(counted(names)).toEqual({ a: 20, b: 20 });
+    expect(counts(names)).toEqual({ a: 20, b: 20 });
   });
 
   test("by the rooms placed on a host since its last beat, as long as its load lacks them", () => {
     const choice = new HostChoice(chance);
     const beaten = (beat: string, promised: number) => [{ ...candidate("a", promised), beat }, candidate("b", 10)];
     const place = (candidates: Candidate[], count: number) =>
-      counted(Array.from({ length: count }, () => choice.choose(candidates, WANTED, 5).host_id));
+      counts(Array.from({ length: count }, () => choice.choose(candidates, WANTED, 5).host_id));
     expect(place(beaten("1", 0), 2)).toEqual({ a: 2 });
     expect(place(beaten("1", 0), 4)).toEqual({ a: 2, b: 2 });
     // None of them has sandboxes.
@@ -65,7 +65,7 @@ describe("a new room is placed", () => {
       { length: 200 },
       (_, n) => (entries[n % 20] as HostChoice).choose(idle, WANTED, 1).host_id,
     );
-    const most = Math.max(...Object.values(counted(names)));
+    const most = Math.max(...Object.values(counts(names)));
     expect(most, `seed ${seed}`).toBeLessThan(22);
   });
 
@@ -84,8 +84,12 @@ describe("a new room is placed", () => {
     const hosts = [candidate("a", 0), candidate("b", 50, "active", { zone: "b", gpu: "no" })];
     expect(chosen(hosts, { host: "b" })).toBe("b");
     expect(chosen(hosts, { host_labels: { zone: "b" } })).toBe("b");
-    for (const wanted of [{ host: "c" }, { host_labels: { zone: "c" } }, { host: "a", host_labels: { zone: "b" } }]) {
-      expect(() => chosen(hosts, wanted)).toThrow(expect.objectContaining({ code: "validation_failed" }));
+    for (const requested of [
+      { host: "c" },
+      { host_labels: { zone: "c" } },
+      { host: "a", host_labels: { zone: "b" } },
+    ]) {
+      expect(() => chosen(hosts, requested)).toThrow(expect.objectContaining({ code: "validation_failed" }));
     }
   });
 });

@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { aheadMs } from "../../../daemon/cluster/clock-error.ts";
 
 test("a difference within the response time counts as none", () => {
-  const asked = { before: 1_000_000, after: 1_003_000 };
-  expect([1_000_000, 1_001_500, 1_003_000].map((database) => aheadMs(asked, database))).toEqual([0, 0, 0]);
-  expect(aheadMs(asked, 990_000)).toBe(10_000);
-  expect(aheadMs(asked, 1_013_000)).toBe(-10_000);
+  const interval = { before: 1_000_000, after: 1_003_000 };
+  expect([1_000_000, 1_001_500, 1_003_000].map((database) => aheadMs(interval, database))).toEqual([0, 0, 0]);
+  expect(aheadMs(interval, 990_000)).toBe(10_000);
+  expect(aheadMs(interval, 1_013_000)).toBe(-10_000);
 });

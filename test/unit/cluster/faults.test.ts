@@ -81,10 +81,10 @@ describe.skipIf(reason !== null)("while the server is", () => {
       await load.committedMore(COMMITTED / ROUNDS);
       await until("the listener is connected", () => hints > 0);
       for (let round = 0; round < ROUNDS; round++) {
-        const heard = changes.length;
+        const seenCount = changes.length;
         await strike(server, round);
         await load.committedMore(COMMITTED / ROUNDS);
-        await until("the loss of the server is reported", () => changes.slice(heard).includes(false));
+        await until("the loss of the server is reported", () => changes.slice(seenCount).includes(false));
         await until("the listener has reconnected", () => changes.at(-1) === true);
         const before = hints;
         await server.sql("NOTIFY trial");

@@ -106,8 +106,8 @@ describe("daemons with one identity", () => {
     const one = newDaemon("r");
     await beats(one);
     const ambiguous = { ambiguous: true };
-    const done = async (...asked: Parameters<Connections["transaction"]>) => {
-      await connections.transaction(...asked);
+    const done = async (...args: Parameters<Connections["transaction"]>) => {
+      await connections.transaction(...args);
       throw new DirectoryUnavailable("timeout", "as a test wants it", ambiguous);
     };
     const undone = () => Promise.reject(new DirectoryUnavailable("timeout", "as a test wants it", ambiguous));

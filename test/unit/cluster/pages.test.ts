@@ -46,10 +46,10 @@ const inDirectory = async (condition: string) =>
     await server.sql(`SELECT count(*) FROM roomd.rows WHERE tbl = 'api_keys' AND "row" IS NOT NULL AND ${condition}`),
   );
 
-async function measured(what: string, work: () => Promise<unknown>): Promise<void> {
-  const begun = performance.now();
+async function measured(label: string, work: () => Promise<unknown>): Promise<void> {
+  const startedAt = performance.now();
   const longest = await longestTurn(work);
-  console.log(`${what}: ${Math.round(performance.now() - begun)} ms, longest turn ${longest.toFixed(1)} ms`);
+  console.log(`${label}: ${Math.round(performance.now() - startedAt)} ms, longest turn ${longest.toFixed(1)} ms`);
   expect(longest).toBeLessThan(boundOf(MAX_TURN_MS));
 }
 

@@ -94,8 +94,8 @@ describe("changes of shared rows", () => {
       add(name, "a", 1)(queries);
       locally(queries, () => done.push(name));
     };
-    const asked = ["x", "y", "x"].map((name) => a.rounds.change(work(name), true).catch(() => "refused"));
-    expect(await Promise.all(asked)).toEqual([undefined, undefined, "refused"]);
+    const results = ["x", "y", "x"].map((name) => a.rounds.change(work(name), true).catch(() => "refused"));
+    expect(await Promise.all(results)).toEqual([undefined, undefined, "refused"]);
     await b.rounds.pull();
     expect(done).toEqual(["x", "y"]);
     expect(all(b)).toHaveLength(2);
@@ -168,14 +168,14 @@ describe("changes of shared rows", () => {
     const [a, b] = [await peer("a"), await peer("b")];
     await a.rounds.change(add("one", "a", 1), true);
     const connections = new Connections({ addresses: readAddresses(server.url("tcp")) });
-    const begun = new WholeComparison(
+    const comparison = new WholeComparison(
       connections,
       new Copy(b.database, b.shared),
       pointOf(b.queries),
       pointOf(a.queries),
       false,
     );
-    while (all(b).length === 0) expect(await begun.next()).toBe(false);
+    while (all(b).length === 0) expect(await comparison.next()).toBe(false);
     connections.close();
     await a.rounds.change((queries) => void queries.delete(orgUse).run(), true);
     await b.rounds.pull();
@@ -196,11 +196,11 @@ describe("changes of shared rows", () => {
     await a.rounds.change(add("one", "a", 1), true);
     const connections = new Connections({ addresses: readAddresses(server.url("tcp")) });
     const copy = new Copy(b.database, b.shared);
-    const begun = new WholeComparison(connections, copy, pointOf(b.queries), pointOf(a.queries), false);
+    const comparison = new WholeComparison(connections, copy, pointOf(b.queries), pointOf(a.queries), false);
     await a.rounds.change(add("two", "a", 1), true);
-    while (all(b).length < 2) expect(await begun.next()).toBe(false);
+    while (all(b).length < 2) expect(await comparison.next()).toBe(false);
     await loseSecond();
-    while (!begun.isVoid) expect(await begun.next()).toBe(false);
+    while (!comparison.isVoid) expect(await comparison.next()).toBe(false);
     connections.close();
     await b.rounds.pull();
     expect(all(b).map(({ org_id }) => org_id)).toEqual(["one"]);
@@ -283,14 +283,14 @@ describe("changes of shared rows", () => {
     if (!row) throw new Error("there is no row");
     await server.sql(`UPDATE roomd.rows SET "row" = NULL`);
     const copy = new Copy(a.database, a.shared);
-    const lacking = (isLacking: boolean) =>
+    const missingRows = (isLacking: boolean) =>
       within(server, async (run) => {
         found = await lackingRows(run, copy, [{ ...row, isLacking }], true);
       });
     let found: unknown[] = [];
-    await lacking(true);
+    await missingRows(true);
     expect(found).toHaveLength(1);
-    await lacking(false);
+    await missingRows(false);
     expect(found).toEqual([]);
     await a.close();
   });
@@ -481,7 +481,7 @@ describe("calls with an Idempotency-Key", () => {
         () => "done",
         (error: Error) => (error.message.startsWith("done by") ? error.message : "refused"),
       );
-  const noted = async () => {
+  const recorded = async () => {
     const listed = "SELECT idempotency_key || ' ' || host_id FROM roomd.done_calls ORDER BY 1";
     return (await server.sql(listed)).split("\n").filter((line) => line !== "");
   };
@@ -495,7 +495,7 @@ describe("calls with an Idempotency-Key", () => {
     await Promise.all([a.rounds.pull(), b.rounds.pull()]);
     expect(all(a)).toMatchObject([{ org_id: `of ${second}` }]);
     expect(all(b)).toEqual(all(a));
-    expect(await noted()).toEqual([`one ${second}`]);
+    expect(await recorded()).toEqual([`one ${second}`]);
     expect(await server.sql("SELECT string_agg(tbl, ' ') FROM roomd.rows")).toBe("org_use");
     await Promise.all([a.close(), b.close()]);
   });
@@ -504,9 +504,9 @@ describe("calls with an Idempotency-Key", () => {
     const a = await peer("a");
     expect(await make(a, "one", add("x", "a", 1))).toBe("done");
     expect(await make(a, "two", add("x", "a", 1))).toBe("refused");
-    expect(await noted()).toEqual(["one a"]);
+    expect(await recorded()).toEqual(["one a"]);
     expect(await make(a, "two", () => {})).toBe("done");
-    expect(await noted()).toEqual(["one a", "two a"]);
+    expect(await recorded()).toEqual(["one a", "two a"]);
     expect(await server.sql("SELECT count(*) FROM roomd.changes")).toBe("2");
     expect(pointOf(a.queries).seq).toBe(2);
     await a.close();
@@ -528,7 +528,7 @@ describe("calls with an Idempotency-Key", () => {
     ]);
     expect(outcomes).toEqual(["done by b", "done", "refused", "done", "done by a"]);
     // By the first trial "needs" had succeeded.
-    expect(await noted()).toEqual(["free a", "old b", "same row a"]);
+    expect(await recorded()).toEqual(["free a", "old b", "same row a"]);
     expect(all(a).map(({ org_id, rooms }) => [org_id, rooms])).toEqual([
       ["free", 1],
       ["new", 2],

@@ -73,12 +73,12 @@ test("compares 1,000 rooms of 300 organizations in a few statements, and finds n
     place(n);
   }
   expect(settle()).toBe(300);
-  const asked = (["query", "prepare", "run"] as const).map((name) => vi.spyOn(Database.prototype, name));
+  const spies = (["query", "prepare", "run"] as const).map((name) => vi.spyOn(Database.prototype, name));
   expect([differences(connection.queries, SELF, SOURCES), lostNames(connection.queries, "host-1", SOURCES)]).toEqual([
     [],
     [],
   ]);
-  const statements = asked.reduce((sum, { mock }) => sum + mock.calls.length, 0);
+  const statements = spies.reduce((sum, { mock }) => sum + mock.calls.length, 0);
   expect(statements).toBeGreaterThan(3);
   expect(statements).toBeLessThan(15);
 });
@@ -155,8 +155,8 @@ describe("corrects", () => {
       for (const change of changes) change(connection.queries);
       return changes.length;
     };
-    const counted = () => [HELD, next].map((held) => held.of(connection.queries, org(30)).rooms);
-    const said = () =>
+    const counts = () => [HELD, next].map((held) => held.of(connection.queries, org(30)).rooms);
+    const reported = () =>
       ["host-1", "host-2"].map((host) => usesOf(connection.queries, host).find((use) => use.org_id === org(30))?.rooms);
     const become = (set: string) => connection.execute(`UPDATE rooms SET ${set} WHERE room_uid = '${uid(30)}'`);
     settleNext();
@@ -166,17 +166,17 @@ describe("corrects", () => {
     place(330);
     settle();
     become(`branching = '{"kind":"move","to":"host-2","epoch":1,"key_id":"key_1","claiming":true}'`);
-    expect([counted()[0], said(), settle()]).toEqual([2, [2, undefined], 0]);
+    expect([counts()[0], reported(), settle()]).toEqual([2, [2, undefined], 0]);
 
     const placed = placementOfRoom(connection.queries, uid(30)) as PlacementRow;
     givePlacement(connection.queries, placed, { host_id: "host-2", epoch: 2 }, HELD.of);
-    expect([counted()[0], said(), settle()]).toEqual([1, [1, 1], 0]);
+    expect([counts()[0], reported(), settle()]).toEqual([1, [1, 1], 0]);
     // From here on as the next host sees it, which has no row yet.
     become("state = 'destroyed', branching = NULL");
     connection.execute(`UPDATE rooms SET state = 'destroyed' WHERE room_uid = '${uid(330)}'`);
-    expect([counted()[1], settleNext(), said()]).toEqual([1, 0, [1, 1]]);
+    expect([counts()[1], settleNext(), reported()]).toEqual([1, 0, [1, 1]]);
     become("state = 'active', epoch = 2");
-    expect([settleNext(), said()[1]]).toEqual([1, 1]);
+    expect([settleNext(), reported()[1]]).toEqual([1, 1]);
     expect(placementOfRoom(connection.queries, uid(30))?.moved_use).toBeNull();
     expect(settleNext()).toBe(0);
   });
@@ -187,9 +187,9 @@ describe("corrects", () => {
     connection.execute(`INSERT INTO org_credits (org_id, used_micro) VALUES ('${org(11)}', 5000000)`);
     connection.execute(`UPDATE rooms SET state = 'destroyed' WHERE room_uid = '${uid(2)}'`);
     settle();
-    const said = new Map(usesOf(connection.queries, "host-1").map(({ org_id, host_id: _, ...use }) => [org_id, use]));
-    expect(said.get(org(11))).toMatchObject({ rooms: 2, used_micro: 5_000_000 });
-    for (const n of [1, 2, 11]) expect(said.get(org(n))).toEqual(HELD.of(connection.queries, org(n)));
+    const uses = new Map(usesOf(connection.queries, "host-1").map(({ org_id, host_id: _, ...use }) => [org_id, use]));
+    expect(uses.get(org(11))).toMatchObject({ rooms: 2, used_micro: 5_000_000 });
+    for (const n of [1, 2, 11]) expect(uses.get(org(n))).toEqual(HELD.of(connection.queries, org(n)));
     deletePlacement(connection.queries, uid(1));
     expect(settle()).toBe(1);
   });

@@ -81,9 +81,9 @@ describe("simulations of several hosts", () => {
   );
 
   test("are reproducible by their seed, alone and after others", async () => {
-    const [range, alone] = await Promise.all([simulations(7, 3), simulations(9)]);
+    const [range, single] = await Promise.all([simulations(7, 3), simulations(9)]);
     expect(Object.keys(range.total.hashes)).toEqual(["7", "8", "9"]);
-    expect(alone.total.hashes).toEqual({ "9": range.total.hashes["9"] });
+    expect(single.total.hashes).toEqual({ "9": range.total.hashes["9"] });
     expect(new Set(Object.values(range.total.hashes)).size).toBe(3);
   });
 });
@@ -260,22 +260,22 @@ describe.skipIf(reason !== null)("the model of PostgreSQL", () => {
       ServerSession,
       ServerSession,
     ];
-    const told: unknown[] = [];
+    const results: unknown[] = [];
     const run = (session: ServerSession, text: string, given: unknown[] = []) =>
-      session.run(text, given, (answer) => told.push(answer instanceof Error ? answer : answer.rows));
+      session.run(text, given, (answer) => results.push(answer instanceof Error ? answer : answer.rows));
     run(c, "BEGIN;");
     run(c, "SELECT FROM roomd.cluster FOR UPDATE");
     run(d, "BEGIN;");
-    told.length = 0;
+    results.length = 0;
     run(d, lock, values);
-    expect(told).toEqual([]);
+    expect(results).toEqual([]);
     run(c, "DELETE FROM roomd.leases WHERE host_id = $1", ["host-2"]);
     run(c, "UPDATE roomd.cluster SET seq = $1", [2]);
     run(c, "COMMIT");
-    told.length = 0;
+    results.length = 0;
     world.runUntil(1);
     run(d, lock, values);
-    expect(told).toEqual(real);
+    expect(results).toEqual(real);
   });
 });
 

@@ -32,8 +32,8 @@ function room(name: string, state: string, at = LATELY, more: Record<string, str
 }
 function sandbox(roomUid: string, agent_id: string, state = "destroyed", cid_held = 0): string {
   const sandbox_id = `sbx_${String(++made).padStart(6, "0")}`;
-  const what = { sandbox_id, room_uid: roomUid, org_id: "org_1", agent_id, state, cid_held, egress_mode: "none" };
-  insert("sandboxes", { ...what, guest_cid: 9100 + made });
+  const row = { sandbox_id, room_uid: roomUid, org_id: "org_1", agent_id, state, cid_held, egress_mode: "none" };
+  insert("sandboxes", { ...row, guest_cid: 9100 + made });
   return sandbox_id;
 }
 const names = (table: string, column: string) =>

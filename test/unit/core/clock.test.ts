@@ -25,34 +25,34 @@ beforeEach(() => {
 afterEach(() => clock[Symbol.dispose]());
 
 test("a pause ends after its time, and early without an error if its signal aborts", async () => {
-  const heard: string[] = [];
+  const events: string[] = [];
   const stop = new AbortController();
-  void pause(40).then(() => heard.push("unstopped"));
-  void pause(20, stop.signal).then(() => heard.push("before"));
-  void pause(60, stop.signal).then(() => heard.push("stopped"));
+  void pause(40).then(() => events.push("unstopped"));
+  void pause(20, stop.signal).then(() => events.push("before"));
+  void pause(60, stop.signal).then(() => events.push("stopped"));
   await clock.passAsync(30);
-  expect(heard).toEqual(["before"]);
+  expect(events).toEqual(["before"]);
   stop.abort();
   await pause(HOUR_MS, stop.signal);
-  expect(heard).toEqual(["before", "stopped"]);
+  expect(events).toEqual(["before", "stopped"]);
   await clock.passAsync(10);
-  expect(heard).toEqual(["before", "stopped", "unstopped"]);
+  expect(events).toEqual(["before", "stopped", "unstopped"]);
 });
 
 test("both clocks and all timers move together", async () => {
-  const heard: string[] = [];
+  const events: string[] = [];
   const began = monotonicMs();
-  startTimer(() => heard.push("timer"), 10);
-  const interval = startInterval(() => heard.push("interval"), 40);
-  const stopped = startTimer(() => heard.push("stopped"), 50);
-  void sleep(60).then(() => heard.push("sleep"));
-  timeoutSignal(70).addEventListener("abort", () => heard.push("signal"));
+  startTimer(() => events.push("timer"), 10);
+  const interval = startInterval(() => events.push("interval"), 40);
+  const stopped = startTimer(() => events.push("stopped"), 50);
+  void sleep(60).then(() => events.push("sleep"));
+  timeoutSignal(70).addEventListener("abort", () => events.push("signal"));
   stopTimer(stopped);
   await clock.passAsync(100);
-  expect(heard).toEqual(["timer", "interval", "sleep", "signal", "interval"]);
+  expect(events).toEqual(["timer", "interval", "sleep", "signal", "interval"]);
   stopTimer(interval);
   await clock.passAsync(HOUR_MS - 100);
-  expect(heard).toHaveLength(5);
+  expect(events).toHaveLength(5);
   expect([monotonicMs() - began, now()]).toEqual([HOUR_MS, "2026-01-31T13:00:00.000Z"]);
   expect(clock.timers).toBe(0);
 });

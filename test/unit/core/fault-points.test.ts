@@ -10,16 +10,16 @@ const RUNNER = fileURLToPath(new URL("fault-runner.ts", import.meta.url));
 /** Runs the runner with a fault, and resumes it when it reports that it has reached the fault. */
 async function run(fault: string) {
   const child = spawn(process.execPath, [RUNNER], { env: { ...process.env, [FAULT_VARIABLE]: fault } });
-  const said = { out: "", err: "" };
+  const output = { out: "", err: "" };
   child.stdout.on("data", (bytes) => {
-    said.out += bytes;
+    output.out += bytes;
   });
   child.stderr.on("data", (bytes) => {
-    said.err += bytes;
-    if (String(said.err).includes('"stall"}\n')) child.kill("SIGUSR2");
+    output.err += bytes;
+    if (String(output.err).includes('"stall"}\n')) child.kill("SIGUSR2");
   });
   const how = await new Promise<unknown[]>((resolve) => child.once("close", (...how) => resolve(how)));
-  return { how, done: said.out.trim().split("\n"), errors: said.err };
+  return { how, done: output.out.trim().split("\n"), errors: output.err };
 }
 
 const ALL = ["disk", "machine", "commit 1", "commit 2", "commit 3", "end"];

@@ -4,7 +4,7 @@ import { runSteps, type Step } from "../../../daemon/core/concurrency/undo-steps
 import { openConnection } from "../../../daemon/db/client.ts";
 import { makeDatabase } from "../../../daemon/db/transact.ts";
 
-const say = (what: string) => writeSync(1, `${what}\n`);
+const say = (line: string) => writeSync(1, `${line}\n`);
 const step = (name: string): Step<null> => ({ name, run: async () => void say(name), undo: async () => {} });
 
 await runSteps([step("disk"), step("machine")], null, () => {});

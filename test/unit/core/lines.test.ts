@@ -3,19 +3,19 @@ import { expect, test } from "vitest";
 import { Lines } from "../../../daemon/core/lines.ts";
 
 function linesOf(...pieces: Uint8Array[]): string[] {
-  const told: string[] = [];
-  const lines = new Lines((line) => told.push(line));
+  const received: string[] = [];
+  const lines = new Lines((line) => received.push(line));
   for (const piece of pieces) lines.push(piece);
   lines.end();
-  return told;
+  return received;
 }
 const bytes = (text: string) => new TextEncoder().encode(text);
 
 test("are complete for any chunks, including a cut within a character", () => {
   const text = bytes("one\r\ntwo €\n\n 50 %\r 100 %\rwithout an end");
   for (let at = 0; at <= text.length; at++) {
-    const told = linesOf(text.subarray(0, at), text.subarray(at));
-    expect(told).toEqual(["one", "two €", " 50 %", " 100 %", "without an end"]);
+    const lines = linesOf(text.subarray(0, at), text.subarray(at));
+    expect(lines).toEqual(["one", "two €", " 50 %", " 100 %", "without an end"]);
   }
 });
 

@@ -42,10 +42,10 @@ test("a held log does not restart, and no commit waits", () => {
 });
 
 test("an additional connection finalizes its statements on close: open ones would checkpoint the log at exit", () => {
-  const beside = openConnection(file, { alone: false });
-  const prepared = beside.queries.select({ n: sql`n` }).from(sql`t`).prepare();
+  const extra = openConnection(file, { alone: false });
+  const prepared = extra.queries.select({ n: sql`n` }).from(sql`t`).prepare();
   expect(prepared.all()).toEqual([{ n: 1 }]);
-  beside.close();
+  extra.close();
   expect(() => prepared.all()).toThrow("finalized");
 });
 

@@ -77,23 +77,23 @@ test("on a quick disk nothing is awaited, and a failure still makes its flush th
   const other = join(directory, "other.db");
   symlinkSync("/dev/null", `${other}-wal`);
   const lost: string[] = [];
-  const told = Promise.withResolvers<void>();
+  const reported = Promise.withResolvers<void>();
   const log = makeLogSync(
     other,
     ({ message }) => {
       lost.push(message);
-      told.resolve();
+      reported.resolve();
     },
     TRUST,
   );
   const settled: unknown[] = [];
   const note = (how: unknown) => void settled.push(how);
-  const asked = [log.sync(), log.sync()];
-  for (const each of asked) each?.then(note, note);
-  await told.promise;
+  const syncs = [log.sync(), log.sync()];
+  for (const each of syncs) each?.then(note, note);
+  await reported.promise;
   const good = makeLogSync(file, () => {});
   await good.sync();
-  expect([asked.includes(null), lost.length, settled]).toEqual([false, 1, []]);
+  expect([syncs.includes(null), lost.length, settled]).toEqual([false, 1, []]);
   expect(lost[0]).toContain("EINVAL");
   log.close();
   good.close();

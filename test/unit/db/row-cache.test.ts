@@ -11,28 +11,28 @@ test("a row is read once, until it may have been changed by this or another proc
   const [own, other] = [openConnection(file), openConnection(file)];
   const remembered = new RowCache<string>();
   let row: string | undefined = "first";
-  let asked = 0;
+  let callCount = 0;
   const get = () =>
     remembered.get(own.queries, "name", () => {
-      asked++;
+      callCount++;
       return row;
     });
-  expect([get(), get(), asked]).toEqual(["first", "first", 1]);
+  expect([get(), get(), callCount]).toEqual(["first", "first", 1]);
 
   row = "second";
   own.execute("CREATE TABLE own (column TEXT)");
-  expect([get(), asked]).toEqual(["first", 1]);
+  expect([get(), callCount]).toEqual(["first", 1]);
   remembered.forget(own.queries);
-  expect([get(), asked]).toEqual(["second", 2]);
+  expect([get(), callCount]).toEqual(["second", 2]);
 
   row = "third";
   other.execute("CREATE TABLE others (column TEXT)");
   await new Promise(setImmediate);
-  expect([get(), get(), asked]).toEqual(["third", "third", 3]);
+  expect([get(), get(), callCount]).toEqual(["third", "third", 3]);
 
   // An absent row may be inserted later: absence is not cached.
   row = undefined;
   remembered.forget(own.queries);
-  expect([get(), get(), asked]).toEqual([undefined, undefined, 5]);
+  expect([get(), get(), callCount]).toEqual([undefined, undefined, 5]);
   for (const connection of [own, other]) connection.close();
 });

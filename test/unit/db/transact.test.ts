@@ -143,10 +143,10 @@ describe("writes of one turn", () => {
     expect(together).toMatchObject({ status: "rejected", reason: { message: expect.stringContaining("FOREIGN KEY") } });
     expect(numbers()).toEqual([1, 2]);
     const order: string[] = [];
-    const noted = (name: string, written: Promise<unknown>) => written.then(() => void order.push(name));
+    const tracked = (name: string, written: Promise<unknown>) => written.then(() => void order.push(name));
     await Promise.all([
-      ...["a", "b"].map((name) => noted(name, database.commitTogether([insert(3)], true))),
-      noted("other", database.commit(insert(4))),
+      ...["a", "b"].map((name) => tracked(name, database.commitTogether([insert(3)], true))),
+      tracked("other", database.commit(insert(4))),
     ]);
     expect(order).toEqual(["a", "other", "b"]);
   });
@@ -282,9 +282,9 @@ describe("a full disk", () => {
 });
 
 test("retries vital writes whole as long as space can be freed, and others not", async () => {
-  const asked: boolean[] = [];
+  const requests: boolean[] = [];
   const again = makeDatabase(connection, (vital) => {
-    asked.push(vital);
+    requests.push(vital);
     const pages = Number(connection.pragma("max_page_count"));
     if (vital) connection.execute(`PRAGMA max_page_count = ${pages + 8}`);
     return vital;
@@ -293,10 +293,10 @@ test("retries vital writes whole as long as space can be freed, and others not",
   connection.execute(`PRAGMA max_page_count = ${connection.pragma("page_count")}`);
   const lesser = again.commit(insert(1, "x".repeat(100_000)), false);
   await expect(lesser).rejects.toMatchObject({ code: "disk_full" });
-  expect(asked).toEqual([false]);
+  expect(requests).toEqual([false]);
   const both = [again.commit(insert(2), false), again.commit(insert(3, "y".repeat(100_000)))];
   expect(await Promise.all(both)).toEqual([2, 3]);
-  expect(asked.length).toBeGreaterThan(2);
+  expect(requests.length).toBeGreaterThan(2);
   expect(numbers()).toEqual([0, 2, 3]);
   database = again;
 });
@@ -363,62 +363,62 @@ describe("a database with separate flushes of its log", () => {
 
   test("confirms a commit once it is flushed, and the writes since then form the next one", async () => {
     const { asked, log } = flushed();
-    const beside = makeDatabase(connection, () => false, log);
+    const other = makeDatabase(connection, () => false, log);
     expect(connection.pragma("synchronous")).toBe(1);
-    const told: number[] = [];
+    const confirmed: number[] = [];
     let listened = 0;
-    beside.onCommit(() => listened++);
-    const one = beside.commit(insert(1)).then((n) => told.push(n));
+    other.onCommit(() => listened++);
+    const one = other.commit(insert(1)).then((n) => confirmed.push(n));
     await turns(3);
-    expect([asked.length, told, listened]).toEqual([1, [], 0]);
-    expect(beside.unflushed()).not.toBeNull();
+    expect([asked.length, confirmed, listened]).toEqual([1, [], 0]);
+    expect(other.unflushed()).not.toBeNull();
     // The event loop is not blocked, and neither are readers.
-    expect(numbers(beside.queries)).toEqual([1]);
-    const more = [2, 3, 4].map((n) => beside.commit(insert(n)).then((value) => told.push(value)));
+    expect(numbers(other.queries)).toEqual([1]);
+    const more = [2, 3, 4].map((n) => other.commit(insert(n)).then((value) => confirmed.push(value)));
     await turns(3);
-    expect([asked.length, told]).toEqual([1, []]);
+    expect([asked.length, confirmed]).toEqual([1, []]);
     asked[0]?.resolve();
     await one;
-    expect([told, listened]).toEqual([[1], 1]);
+    expect([confirmed, listened]).toEqual([[1], 1]);
     await turns(3);
-    expect([asked.length, told]).toEqual([2, [1]]);
+    expect([asked.length, confirmed]).toEqual([2, [1]]);
     asked[1]?.resolve();
     await Promise.all(more);
-    expect(told).toEqual([1, 2, 3, 4]);
-    expect(beside.unflushed()).toBeNull();
+    expect(confirmed).toEqual([1, 2, 3, 4]);
+    expect(other.unflushed()).toBeNull();
   });
 
   test("records of reads are flushed without urgency, and count as unflushed for reads of records only", async () => {
     const { asked, urgent, log } = flushed();
-    const beside = makeDatabase(connection, () => false, log);
-    const noted = beside.commitWithin(60_000, insert(1), true);
+    const other = makeDatabase(connection, () => false, log);
+    const recorded = other.commitWithin(60_000, insert(1), true);
     // Does not wait for the minute.
-    const written = beside.commitWithin(0, () => {}, true);
+    const written = other.commitWithin(0, () => {}, true);
     await turns(3);
-    expect([numbers(beside.queries), urgent]).toEqual([[1], [false]]);
-    expect([beside.unflushed() === null, beside.unflushedChanges()]).toEqual([false, null]);
+    expect([numbers(other.queries), urgent]).toEqual([[1], [false]]);
+    expect([other.unflushed() === null, other.unflushedChanges()]).toEqual([false, null]);
     asked[0]?.resolve();
-    await Promise.all([noted, written]);
+    await Promise.all([recorded, written]);
     // With a change they are like it.
-    const more = [beside.commitWithin(60_000, insert(2), true), beside.commit(insert(3))];
+    const more = [other.commitWithin(60_000, insert(2), true), other.commit(insert(3))];
     await turns(3);
     expect(urgent).toEqual([false, true]);
-    expect([beside.unflushed() === null, beside.unflushedChanges() === null]).toEqual([false, false]);
+    expect([other.unflushed() === null, other.unflushedChanges() === null]).toEqual([false, false]);
     asked[1]?.resolve();
     await Promise.all(more);
-    expect([beside.unflushed(), beside.unflushedChanges()]).toEqual([null, null]);
+    expect([other.unflushed(), other.unflushedChanges()]).toEqual([null, null]);
   });
 
   test("never confirms a commit that is not flushed, and accepts no other", async () => {
     const { asked, log } = flushed();
-    const beside = makeDatabase(connection, () => false, log);
-    const told: unknown[] = [];
+    const other = makeDatabase(connection, () => false, log);
+    const outcomes: unknown[] = [];
     for (const n of [1, 2]) {
-      const note = (how: unknown) => void told.push(how);
-      beside.commit(insert(n)).then(note, note);
+      const note = (how: unknown) => void outcomes.push(how);
+      other.commit(insert(n)).then(note, note);
       await turns(3);
     }
-    expect([asked.length, told, numbers(beside.queries)]).toEqual([1, [], [1]]);
+    expect([asked.length, outcomes, numbers(other.queries)]).toEqual([1, [], [1]]);
   });
 
   test("ends the process if the disk fails, and settles no write", async () => {
@@ -431,7 +431,7 @@ describe("a database with separate flushes of its log", () => {
         connection.step(statement);
       },
     };
-    const beside = makeDatabase(
+    const other = makeDatabase(
       failing,
       () => false,
       log,
@@ -440,9 +440,9 @@ describe("a database with separate flushes of its log", () => {
     );
     const settled: unknown[] = [];
     const note = (how: unknown) => void settled.push(how);
-    beside.commit(insert(1)).then(note, note);
+    other.commit(insert(1)).then(note, note);
     await turns(3);
-    beside.commit(insert(2)).then(note, note);
+    other.commit(insert(2)).then(note, note);
     await turns(3);
     expect([lost, settled]).toEqual([[expect.stringMatching(/: disk I\/O error$/)], []]);
   });
@@ -450,12 +450,12 @@ describe("a database with separate flushes of its log", () => {
   test("is closed once all commits are flushed", async () => {
     const { asked, log } = flushed();
     let isClosed = false;
-    const beside = makeDatabase({ ...connection, close: () => {} }, () => false, {
+    const other = makeDatabase({ ...connection, close: () => {} }, () => false, {
       ...log,
       close: () => (isClosed = true),
     });
-    const one = beside.commit(insert(1));
-    const closing = beside.close();
+    const one = other.commit(insert(1));
+    const closing = other.close();
     await turns(3);
     expect(isClosed).toBe(false);
     asked[0]?.resolve();

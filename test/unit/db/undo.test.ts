@@ -37,19 +37,19 @@ const diskFull = () => Object.assign(new Error("database or disk is full"), { co
 /** Runs the work once as a write that is refused, once in a commit that fails, and once in a commit that runs twice. */
 async function inEveryWay(work: (queries: Queries) => void): Promise<void> {
   let runs = 0;
-  const counted = (queries: Queries) => {
+  const countedWork = (queries: Queries) => {
     runs++;
     work(queries);
   };
   const refused = database.commit((queries) => {
-    counted(queries);
+    countedWork(queries);
     throw new Error("refused");
   });
   await expect(refused).rejects.toThrow("refused");
   failures = [new Error("not written")];
-  await expect(database.commit(counted)).rejects.toThrow("not written");
+  await expect(database.commit(countedWork)).rejects.toThrow("not written");
   failures = [diskFull(), diskFull()];
-  await database.commit(counted);
+  await database.commit(countedWork);
   expect(runs).toBe(5);
 }
 

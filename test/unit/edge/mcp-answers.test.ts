@@ -131,9 +131,9 @@ describe("output", () => {
     );
     expect(sizeOf(text)).toBeLessThan(40_000);
     expect(left_out_bytes).toBeGreaterThan(0);
-    const alone = outputText({ head: full(HEAD_BYTES + TAIL_BYTES), tail: NO_OUTPUT, left_out_bytes: 0 }, "", true);
-    expect(sizeOf(alone.text)).toBeLessThan(40_000);
-    expect(alone.left_out_bytes + alone.shown_bytes.stdout).toBe(HEAD_BYTES + TAIL_BYTES);
+    const single = outputText({ head: full(HEAD_BYTES + TAIL_BYTES), tail: NO_OUTPUT, left_out_bytes: 0 }, "", true);
+    expect(sizeOf(single.text)).toBeLessThan(40_000);
+    expect(single.left_out_bytes + single.shown_bytes.stdout).toBe(HEAD_BYTES + TAIL_BYTES);
     expect([fits(full(HEAD_BYTES + TAIL_BYTES)), fits(full(HEAD_BYTES))]).toEqual([false, true]);
     expect(sizeOf(readable(Buffer.alloc(32 * 1024, 0x1b), true).toString())).toBeLessThan(40_000);
   });

@@ -110,11 +110,15 @@ async function callIn(world: World, set: ToolSet, name: string, args: object): P
 }
 
 /** The call that a model makes next, based on the refusal alone; null if the refusal gives no hint. */
-function corrected(name: string, args: Json, { structuredContent: said }: Json): { name: string; args: Json } | null {
-  if (said.nearest) return { name: said.nearest, args };
-  if (said.code === "invalid_command") return { name, args: { ...args, command: "true" } };
-  if (said.next) return { name: said.next.tool, args: said.next.arguments };
-  const required = [...String(said.detail).matchAll(/(\w+) (?:is required|and|are required)/g)].map(
+function corrected(
+  name: string,
+  args: Json,
+  { structuredContent: refusal }: Json,
+): { name: string; args: Json } | null {
+  if (refusal.nearest) return { name: refusal.nearest, args };
+  if (refusal.code === "invalid_command") return { name, args: { ...args, command: "true" } };
+  if (refusal.next) return { name: refusal.next.tool, args: refusal.next.arguments };
+  const required = [...String(refusal.detail).matchAll(/(\w+) (?:is required|and|are required)/g)].map(
     (match) => match[1],
   );
   const VALUES: Json = {
@@ -132,11 +136,11 @@ function corrected(name: string, args: Json, { structuredContent: said }: Json):
   if (required.length > 0) {
     return { name, args: { ...args, ...Object.fromEntries(required.map((field) => [field, VALUES[String(field)]])) } };
   }
-  if (said.code === "sandbox_not_found") {
-    const [, agent] = /Agents with a sandbox: (\w+)/.exec(String(said.hint)) ?? [];
+  if (refusal.code === "sandbox_not_found") {
+    const [, agent] = /Agents with a sandbox: (\w+)/.exec(String(refusal.hint)) ?? [];
     return agent ? { name, args: { ...args, sandbox: agent, agent: undefined, agent_id: undefined } } : null;
   }
-  const [, takes] = /takes ([^.]+)\./.exec(String(said.hint)) ?? [];
+  const [, takes] = /takes ([^.]+)\./.exec(String(refusal.hint)) ?? [];
   if (!takes) return null;
   const known = takes.split(", ");
   return { name, args: Object.fromEntries(Object.entries(args).filter(([field]) => known.includes(field))) };

@@ -78,11 +78,11 @@ function outputOf(says: Step["says"], follow: unknown): EventsReply {
 const after = (ms: number) => new Promise<void>((done) => setTimeout(done, ms));
 
 /** A pipeline with operations that follow these steps, the last of them repeatedly; `asked` counts them. */
-function roadOf(steps: readonly Step[], asked: { n: number }): Pipeline {
+function roadOf(steps: readonly Step[], counter: { n: number }): Pipeline {
   const run = async ({ operation }: Bound, request: PipelineRequest): Promise<PipelineReply> => {
     const { fields } = await request.body(Number.MAX_SAFE_INTEGER);
-    const { afterMs, says } = steps[Math.min(asked.n, steps.length - 1)] ?? { afterMs: "never", says: "done" };
-    asked.n += 1;
+    const { afterMs, says } = steps[Math.min(counter.n, steps.length - 1)] ?? { afterMs: "never", says: "done" };
+    counter.n += 1;
     const wait = Number(fields.timeout_ms ?? fields.wait_ms ?? fields.wait_timeout_ms ?? MAX_WAIT_MS);
     if (afterMs === "never") await new Promise(() => {});
     await after(afterMs === "as asked" ? wait : Number(afterMs));
@@ -106,10 +106,10 @@ const bound = new Map(
 
 /** Duration of a call by the test's clock, and the number of operations that it called. */
 async function timeOf(tool: Tool, args: Record<string, unknown>, steps: readonly Step[]) {
-  const asked = { n: 0 };
+  const counter = { n: 0 };
   const door = makeMcpDoor({
     bound,
-    road: roadOf(steps, asked),
+    road: roadOf(steps, counter),
     traces: NO_TRACES,
     log,
     others: null,
@@ -131,7 +131,7 @@ async function timeOf(tool: Tool, args: Record<string, unknown>, steps: readonly
       return text;
     });
   for (let waited = 0; tookMs === null && waited < PROMISED_MS; waited += 1000) await vi.advanceTimersByTimeAsync(1000);
-  return { tookMs, asked: asked.n, text: tookMs === null ? "" : await answered };
+  return { tookMs, asked: counter.n, text: tookMs === null ? "" : await answered };
 }
 
 const ajv = addFormats.default(new Ajv2020({ strict: false, allErrors: true }));

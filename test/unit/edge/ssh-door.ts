@@ -154,7 +154,7 @@ export async function openDoor(limits: Partial<SshLimits> = {}): Promise<Door> {
     } satisfies Ssh["verbs"],
   } as unknown as Ssh;
 
-  const road: Pipeline = {
+  const pipeline: Pipeline = {
     begin: new Admission(),
     run: async (bound, request) => {
       asked.push(bound.operation.name);
@@ -191,7 +191,7 @@ export async function openDoor(limits: Partial<SshLimits> = {}): Promise<Door> {
   };
 
   const server = await startSshServer(
-    { ssh, road, log, others: null, limits: { ...LIMITS, ...limits } },
+    { ssh, road: pipeline, log, others: null, limits: { ...LIMITS, ...limits } },
     {
       hostname: "127.0.0.1",
       port: 0,
@@ -217,8 +217,8 @@ export async function openDoor(limits: Partial<SshLimits> = {}): Promise<Door> {
           .once("ready", resolve)
           .once("error", reject)
           .once("close", () => reject(new Error("closed")));
-        const where = { host: "127.0.0.1", port: server.port, username: "worker-1@r", password: org };
-        client.connect({ ...where, keepaliveInterval: 0 });
+        const target = { host: "127.0.0.1", port: server.port, username: "worker-1@r", password: org };
+        client.connect({ ...target, keepaliveInterval: 0 });
       });
       client.on("error", () => {});
       return { client, socket: (client as Client & { _sock: Socket })._sock };

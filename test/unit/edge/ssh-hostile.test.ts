@@ -44,9 +44,9 @@ function closed(socket: Socket): Promise<void> {
 }
 
 /** Resolves to the value at which a measure stops changing, once it is more than zero. */
-async function atRest(what: string, measure: () => number): Promise<number> {
+async function atRest(description: string, measure: () => number): Promise<number> {
   let before = -1;
-  return await until(what, async () => {
+  return await until(description, async () => {
     const now = measure();
     const isSame = now === before && now > 0;
     before = now;
@@ -98,8 +98,8 @@ test.each(["diffie-hellman-group16-sha512", "diffie-hellman-group18-sha512"] as 
     await using door = await openDoor();
     const client = new Client();
     const failed = new Promise<Error>((resolve) => client.once("error", resolve));
-    const where = { host: "127.0.0.1", port: door.server.port, username: "worker-1@r", password: "a" };
-    client.connect({ ...where, algorithms: { kex: [kex] } });
+    const target = { host: "127.0.0.1", port: door.server.port, username: "worker-1@r", password: "a" };
+    client.connect({ ...target, algorithms: { kex: [kex] } });
     expect(String(await failed)).toContain("no matching key exchange");
   },
 );
@@ -127,7 +127,7 @@ test("a client that sends requests without reading the replies is no longer read
   const { client, socket } = await door.login();
   socket.pause();
   // More than the system keeps on the way there and back.
-  for (let asked = 0; asked < 500_000; asked++) insideOf(client).ping();
+  for (let index = 0; index < 500_000; index++) insideOf(client).ping();
   await atRest("no more is read", () => socket.writableLength);
   socket.resume();
   await until("the write buffer is empty", () => socket.writableLength === 0);
@@ -193,7 +193,7 @@ test("one request starts in a session", async () => {
 test("a client that only queries the login methods is disconnected in the end", async () => {
   await using door = await openDoor();
   const client = new Client();
-  let asked = 0;
+  let requestCount = 0;
   const ended = new Promise<void>((resolve) => client.once("close", () => resolve()));
   client.on("error", () => {});
   client.connect({
@@ -201,11 +201,11 @@ test("a client that only queries the login methods is disconnected in the end", 
     port: door.server.port,
     username: "worker-1@r",
     authHandler: () => {
-      asked++;
+      requestCount++;
       return { type: "none", username: "worker-1@r" };
     },
   });
   await ended;
-  expect(asked).toBeGreaterThan(50);
-  expect(asked).toBeLessThan(200);
+  expect(requestCount).toBeGreaterThan(50);
+  expect(requestCount).toBeLessThan(200);
 });

@@ -16,10 +16,10 @@ const encoded = (key: ParsedKey) => key.getPublicSSH().toString("base64");
 /** Offers a key, and signs with it or with another; returns the server's replies. */
 async function offer(door: Door, username: string, key: ParsedKey, signer: ParsedKey): Promise<string[]> {
   const client = new Client();
-  const said: string[] = [];
+  const replies: string[] = [];
   const note = (line: string) => {
     if (/^Inbound: Received USERAUTH_(?:PK_OK|SUCCESS|FAILURE)/.test(line))
-      said.push(String(/USERAUTH_(\w+)/.exec(line)?.[1]));
+      replies.push(String(/USERAUTH_(\w+)/.exec(line)?.[1]));
   };
   // The public half is offered; the signer need not have the other half.
   const offered = Object.assign(Object.create(key), {
@@ -40,7 +40,7 @@ async function offer(door: Door, username: string, key: ParsedKey, signer: Parse
   });
   await over.promise;
   client.destroy();
-  return said;
+  return replies;
 }
 
 test("a registered public key gets the same reply for any name; the name counts after the signature", async () => {

@@ -15,12 +15,12 @@ test("a command without a stored record is hung up, and reported as refused", as
   door.unrecorded.add("ssh_exec");
   const { client } = await door.login();
   const channel = await exec(client, "true");
-  const said: Buffer[] = [];
-  channel.stderr.on("data", (bytes: Buffer) => said.push(bytes));
+  const output: Buffer[] = [];
+  channel.stderr.on("data", (bytes: Buffer) => output.push(bytes));
   channel.resume();
   // Its exit status may have been sent already; the close repeats it.
   expect(await new Promise((resolve) => channel.once("close", resolve))).toBe(255);
-  expect(Buffer.concat(said).toString()).toMatch(/^roomd: .+\n$/);
+  expect(Buffer.concat(output).toString()).toMatch(/^roomd: .+\n$/);
   expect(door.begun).toMatchObject([{ name: "ssh_exec", hungUp: 1, taken: 0 }]);
 });
 
@@ -53,11 +53,11 @@ test("a reason that has no place in the reply is in the next session's errors, o
     const channel = await new Promise<ClientChannel>((done, fail) =>
       client.exec("true", options, (error, opened) => (error ? fail(error) : done(opened))),
     );
-    let said = "";
+    let output = "";
     channel.stderr.on("data", (bytes: Buffer) => {
-      said += bytes;
+      output += bytes;
     });
-    return { channel, said: () => said };
+    return { channel, said: () => output };
   };
   const first = await saidBy({});
   await until("the reason is printed", () => first.said().includes("remote forwarding (-R) is refused"));

@@ -40,8 +40,8 @@ test("serves a new certificate while open connections continue", async () => {
   const slow = await fetch(`${at}/slow`, insecure);
   const opened = connect({ host: "127.0.0.1", port: listener.port, rejectUnauthorized: false });
   const socket = new WebSocket(`${at.replace("https", "wss")}/ws`, insecure);
-  const heard = Promise.withResolvers<string>();
-  socket.onmessage = ({ data }) => heard.resolve(String(data));
+  const received = Promise.withResolvers<string>();
+  socket.onmessage = ({ data }) => received.resolve(String(data));
   await new Promise((resolve) => socket.addEventListener("open", resolve));
 
   listener.use(b, "goes on");
@@ -52,7 +52,7 @@ test("serves a new certificate while open connections continue", async () => {
   expect(await (await fetch(`${at}/ip`, { tls: { ca: b.cert } })).text()).toBe("127.0.0.1");
   expect(await slow.text()).toContain("4 ");
   socket.send("still here");
-  expect(await heard.promise).toBe("still here");
+  expect(await received.promise).toBe("still here");
   opened.destroy();
   socket.close();
   await listener.stop(1000);

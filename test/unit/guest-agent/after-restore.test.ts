@@ -34,12 +34,12 @@ function hook(name: string, script: string, mode = 0o755): string {
 }
 
 function make(timeMs = 20_000): AfterRestore {
-  const report = (what: string, error?: unknown) =>
-    void reports.push(error === undefined ? what : `${what}: ${String(error)}`);
+  const report = (message: string, error?: unknown) =>
+    void reports.push(error === undefined ? message : `${message}: ${String(error)}`);
   return new AfterRestore({ spare: () => {} }, { place, output: join(root, "log", "output"), timeMs, report });
 }
 
-const said = () => readFileSync(join(root, "said"), "utf8");
+const written = () => readFileSync(join(root, "said"), "utf8");
 const says = (word: string) => `echo ${word} >>${root}/said`;
 
 test("without a directory, or with an empty one, nothing runs", async () => {
@@ -59,7 +59,7 @@ test("executable files run one after another in the order of their names, links 
   writeFileSync(join(root, "elsewhere"), `#!/bin/sh\n${says("linked")}\n`, { mode: 0o755 });
   symlinkSync(join(root, "elsewhere"), join(place, "12-linked"));
   await make().run("forked", {});
-  expect(said()).toBe("first\nlinked\nlast\n");
+  expect(written()).toBe("first\nlinked\nlast\n");
   expect(reports).toEqual([]);
 });
 
@@ -67,7 +67,7 @@ test("hooks receive the kind of restore, and have the environment of the sandbox
   hook("hook", `echo "$ROOMD_RESTORED $TOKEN $HOME $PWD" >${root}/said; echo printed`);
   for (const how of ["resumed", "rolled_back", "forked"] as const) {
     await make().run(how, { TOKEN: "the sandbox's", ROOMD_RESTORED: "no" });
-    expect(said()).toBe(`${how} the sandbox's /root /\n`);
+    expect(written()).toBe(`${how} the sandbox's /root /\n`);
   }
   expect(readFileSync(join(root, "log", "output"), "utf8")).toBe("printed\n".repeat(3));
 });
@@ -78,7 +78,7 @@ test("a failed hook is reported, and the others run", async () => {
   writeFileSync(cannot, "#!/no/such/shell\n", { mode: 0o755 });
   hook("3", says("three"));
   await make().run("resumed", {});
-  expect(said()).toBe("one\nthree\n");
+  expect(written()).toBe("one\nthree\n");
   expect(reports).toEqual([
     expect.stringMatching(new RegExp(`^${fails} .* 3$`)),
     expect.stringMatching(new RegExp(`^${cannot}: `)),
@@ -89,10 +89,10 @@ test("a hook still running at the time limit is ended with its children, and the
   hook("1", `sleep 0.2; ${says("one")}`);
   const hangs = hook("2", `sh -c 'echo $$ >${root}/pid; exec sleep 600'; ${says("two")}`);
   const late = hook("3", says("three"));
-  const begun = performance.now();
+  const startedAt = performance.now();
   await make(1_500).run("rolled_back", {});
-  expect(performance.now() - begun).toBeLessThan(10_000);
-  expect(said()).toBe("one\n");
+  expect(performance.now() - startedAt).toBeLessThan(10_000);
+  expect(written()).toBe("one\n");
   expect(reports).toEqual([expect.stringContaining(`${hangs} `), expect.stringContaining(`${late} `)]);
   const pid = readFileSync(join(root, "pid"), "utf8").trim();
   const isGone = () => !existsSync(`/proc/${pid}`) || / Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));

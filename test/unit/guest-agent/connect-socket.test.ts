@@ -29,7 +29,7 @@ afterAll(() => {
 });
 
 /** The echo of `ping`; rejects with the reason of a refusal. */
-async function echoed(user: User, asked: unknown): Promise<string> {
+async function echoed(user: User, message: unknown): Promise<string> {
   const { host } = joined({
     guest: {
       onOpen: (stream, request) => {
@@ -39,7 +39,7 @@ async function echoed(user: User, asked: unknown): Promise<string> {
       },
     },
   });
-  const stream = host.link.open({ method: "socket_connect", path: asked } as never);
+  const stream = host.link.open({ method: "socket_connect", path: message } as never);
   await stream.write(Channel.stdin, Buffer.from("ping"));
   stream.endChannel(Channel.stdin);
   const back: Uint8Array[] = [];

@@ -104,7 +104,7 @@ describe("whole files", () => {
   });
 
   test("the window of a write is the agent's, within bounds", async () => {
-    for (const [named, ahead] of [
+    for (const [named, expected] of [
       [undefined, WINDOW_BYTES],
       [FILE_WINDOW_BYTES, FILE_WINDOW_BYTES],
       [FILE_WINDOW_BYTES + 1, WINDOW_BYTES],
@@ -121,9 +121,9 @@ describe("whole files", () => {
       const writing = writeInGuest(deaf.link, request, async (send) => {
         for (; sent < 4 * FILE_WINDOW_BYTES; sent += 4096) await send(new Uint8Array(4096));
       });
-      await until(`${ahead} bytes are sent`, () => sent >= ahead);
+      await until(`${expected} bytes are sent`, () => sent >= expected);
       for (let turn = 0; turn < 20; turn++) await new Promise((done) => setImmediate(done));
-      expect(sent).toBe(ahead);
+      expect(sent).toBe(expected);
       deaf.drop();
       await expect(writing).rejects.toMatchObject({ code: "link_closed" });
     }

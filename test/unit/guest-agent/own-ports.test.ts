@@ -24,13 +24,13 @@ test("that are taken are skipped; if all are, the last error is thrown", () => {
   const own = new OwnPorts();
   const first = own.use((port) => port);
   const tried: number[] = [];
-  const begun = own.use((port) => {
+  const pending = own.use((port) => {
     tried.push(port);
     if (tried.length < 3) throw taken();
     return port;
   });
   expect(tried).toEqual([first + 1, first + 2, first + 3]);
-  expect(begun).toBe(first + 3);
+  expect(pending).toBe(first + 3);
   expect(() =>
     own.use(() => {
       throw taken();

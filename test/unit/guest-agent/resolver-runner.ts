@@ -20,13 +20,13 @@ const ANSWERS: Record<string, EgressRecords> = {
   "TXT none.example": { answer: "none", records: [] },
   "TXT fails.example": { answer: "failed", records: [] },
 };
-const asked: string[] = [];
+const requests: string[] = [];
 
 function answerTo(request: GuestRequest): Promise<unknown> {
   if (request.method === "egress_resolve") return Promise.resolve({ answer: "address" });
   if (request.method !== "egress_records") throw new Error("it asks for names only");
   const question = `${request.type} ${request.name}`;
-  asked.push(question);
+  requests.push(question);
   const older = new StreamError({ code: "unknown_method", message: "there is no such method" });
   return request.name === "older.example" ? Promise.reject(older) : Promise.resolve(ANSWERS[question]);
 }
@@ -35,16 +35,16 @@ await new Resolver(line as unknown as HostConnection, new Names()).listen();
 
 const client = new Client({ timeout: 2000, tries: 1 });
 client.setServers(["127.0.0.53"]);
-const told = (each: Promise<unknown>) => each.catch((error: { code?: string }) => error.code);
+const outcome = (each: Promise<unknown>) => each.catch((error: { code?: string }) => error.code);
 const found = {
-  srv: await told(client.resolveSrv("_x._tcp.a.example")),
-  mx: await told(client.resolveMx("a.example")),
-  txt: ((await told(client.resolveTxt("a.example"))) as string[][]).flat().map(({ length }) => length),
-  none: await told(client.resolveTxt("none.example")),
-  fails: await told(client.resolveTxt("fails.example")),
-  older: await told(client.resolveTxt("older.example")),
-  a: await told(client.resolve4("a.example")),
-  asked: asked.length,
+  srv: await outcome(client.resolveSrv("_x._tcp.a.example")),
+  mx: await outcome(client.resolveMx("a.example")),
+  txt: ((await outcome(client.resolveTxt("a.example"))) as string[][]).flat().map(({ length }) => length),
+  none: await outcome(client.resolveTxt("none.example")),
+  fails: await outcome(client.resolveTxt("fails.example")),
+  older: await outcome(client.resolveTxt("older.example")),
+  a: await outcome(client.resolve4("a.example")),
+  asked: requests.length,
 };
 writeFileSync(1, JSON.stringify(found));
 process.exit(0);

@@ -78,15 +78,15 @@ test("unsent bytes are buffered, and precede later messages", async () => {
   const written = randomBytes(200 * KIB);
   const count = sent.push(CHANNEL, written);
   sent.say({ after: count });
-  const heard = Promise.withResolvers<unknown>();
-  taken.hear(heard.resolve);
+  const received = Promise.withResolvers<unknown>();
+  taken.hear(received.resolve);
   let read = 0;
   for await (const bytes of taken.read(CHANNEL)) {
     expect(Buffer.from(bytes).equals(written.subarray(read, read + bytes.byteLength))).toBe(true);
     read += bytes.byteLength;
     if (read === count) break;
   }
-  expect(await heard.promise).toEqual({ after: count });
+  expect(await received.promise).toEqual({ after: count });
   guest.close("done");
   host.close("done");
 });

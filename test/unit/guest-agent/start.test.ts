@@ -49,9 +49,9 @@ test("it is up once ready exits with 0, and background processes are not awaited
     start: `(sleep 1.5; touch ${place}/is-up; sleep 60) & echo $! >${place}/pid`,
     ready: `echo asked >>${place}/asked; test -e ${place}/is-up`,
   });
-  const begun = performance.now();
+  const startedAt = performance.now();
   await start.bringUp();
-  expect(performance.now() - begun).toBeLessThan(20_000);
+  expect(performance.now() - startedAt).toBeLessThan(20_000);
   expect(readFileSync(join(place, "asked"), "utf8").split("\n").length).toBeGreaterThan(1);
   process.kill(Number(readFileSync(join(place, "pid"), "utf8")));
 });

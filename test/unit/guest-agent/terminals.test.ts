@@ -181,8 +181,8 @@ test("a hang-up ends a shell that ignores it, while a background process that ig
 
 test("a shell's end is the terminal's, even if another process holds it; all output is shown", async () => {
   const before = openFiles();
-  const alone = 'until [ "$(cut -d" " -f6 /proc/$!/stat)" = $! ]; do :; done';
-  const line = `stty -opost; setsid sleep 1000 & ${alone}; seq 1 100000; echo at-$!; exit 4`;
+  const waitLoop = 'until [ "$(cut -d" " -f6 /proc/$!/stat)" = $! ]; do :; done';
+  const line = `stty -opost; setsid sleep 1000 & ${waitLoop}; seq 1 100000; echo at-$!; exit 4`;
   const id = await agent.open(link, line);
   // No client reads at first, and then more than the permitted backlog has to arrive.
   await until("the terminal has output", async () => ((await listTerminals(link)).at(-1)?.offset ?? 0) > 0);

@@ -131,10 +131,10 @@ const judged = (lines: readonly string[], ended: { code: number; signal: string 
 
 test("a file swapped by a guest during tar is reported, and is no failure", () => {
   const swapped = "./rooms/rom_1/drive/x: Cannot open: Too many levels of symbolic links";
-  const gone = "tar: ./rooms/rom_1/drive/y: File removed before we read it";
+  const vanished = "tar: ./rooms/rom_1/drive/y: File removed before we read it";
   const ended = { code: 2, signal: null };
-  expect(judged([gone, `tar: ${swapped}`, WENT_ON], ended)).toEqual({ changed: false, count: 1, first: [swapped] });
-  expect(judged([gone], { code: 1, signal: null })).toEqual({ changed: true, count: 0, first: [] });
+  expect(judged([vanished, `tar: ${swapped}`, WENT_ON], ended)).toEqual({ changed: false, count: 1, first: [swapped] });
+  expect(judged([vanished], { code: 1, signal: null })).toEqual({ changed: true, count: 0, first: [] });
 });
 
 test("an error not caused by a guest is a failure, and is shown", () => {

@@ -20,7 +20,7 @@ test.each([
   ["signal TERM", false],
   ["timeout TERM", false],
   ["", false],
-])("%j is a crash: %s", (said, expected) => expect(isCrash(said)).toBe(expected));
+])("%j is a crash: %s", (text, expected) => expect(isCrash(text)).toBe(expected));
 
 test("it is reported once", () => {
   const file = join(mkdtempSync("/tmp/roomd-u-"), "last-end");

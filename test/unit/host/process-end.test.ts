@@ -28,12 +28,12 @@ test("the exit of another process' child is reported, and not before it occurs",
 });
 
 test("a process that exited before, or whose pid has been reused, has ended", async () => {
-  const gone = await orphan();
-  process.kill(gone.pid, "SIGKILL");
-  await endOf(gone);
-  await endOf(gone);
+  const ended = await orphan();
+  process.kill(ended.pid, "SIGKILL");
+  await endOf(ended);
+  await endOf(ended);
   await endOf({ pid: process.pid, start_ticks: "1" });
-  expect(isAlive(gone)).toBe(false);
+  expect(isAlive(ended)).toBe(false);
 });
 
 const HALF_ENDED = `

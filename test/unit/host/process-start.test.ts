@@ -12,42 +12,42 @@ beforeEach(() => {
 afterEach(() => rmSync(scratch, { recursive: true }));
 
 test("a process starts once it is in its group, with its device, and keeps its pid", async () => {
-  const said = join(scratch, "said");
+  const output = join(scratch, "said");
   const device = join(scratch, "device");
   await Bun.write(device, "opened\n");
-  const argv = ["sh", "-c", 'cat; read -r word <&3; echo "$$ $word $1" >"$0"', said, "a b;$(id)"];
+  const argv = ["sh", "-c", 'cat; read -r word <&3; echo "$$ $word $1" >"$0"', output, "a b;$(id)"];
   const seen: ProcessRecord[] = [];
   const enter = async (process: ProcessRecord) => {
     seen.push(process);
     await Bun.sleep(50);
-    expect(existsSync(said)).toBe(false);
+    expect(existsSync(output)).toBe(false);
   };
   const process = await startEntering("probe", argv, join(scratch, "log"), enter, device);
   expect(await process.exited).toBe("exit 0");
   expect(seen).toMatchObject([{ pid: process.pid, start_ticks: process.start_ticks }]);
   // Its input is empty, whatever it waited for.
-  expect(readFileSync(said, "utf8")).toBe(`${process.pid} opened a b;$(id)\n`);
+  expect(readFileSync(output, "utf8")).toBe(`${process.pid} opened a b;$(id)\n`);
   expect(readFileSync(join(scratch, "log"), "utf8")).toBe("");
 });
 
 test("a process without a group starts immediately", async () => {
-  const said = join(scratch, "said");
-  const process = await startEntering("probe", ["sh", "-c", 'echo "$$" >"$0"', said], join(scratch, "log"), null);
+  const output = join(scratch, "said");
+  const process = await startEntering("probe", ["sh", "-c", 'echo "$$" >"$0"', output], join(scratch, "log"), null);
   await process.exited;
-  expect(readFileSync(said, "utf8")).toBe(`${process.pid}\n`);
+  expect(readFileSync(output, "utf8")).toBe(`${process.pid}\n`);
 });
 
 test("a process that cannot enter its group never starts, and is gone", async () => {
-  const said = join(scratch, "said");
+  const output = join(scratch, "said");
   const seen: ProcessRecord[] = [];
   const enter = async (process: ProcessRecord) => {
     seen.push(process);
     throw new Error("there is no room");
   };
-  const starting = startEntering("probe", ["sh", "-c", 'echo >"$0"', said], join(scratch, "log"), enter);
+  const starting = startEntering("probe", ["sh", "-c", 'echo >"$0"', output], join(scratch, "log"), enter);
   await expect(starting).rejects.toThrow("there is no room");
   expect(seen.map(isAlive)).toEqual([false]);
-  expect(existsSync(said)).toBe(false);
+  expect(existsSync(output)).toBe(false);
 });
 
 test("a waiting process ends with its parent", async () => {

@@ -15,9 +15,9 @@ const place = mkdtempSync(join(tmpdir(), "roomd-probes-"));
 afterAll(() => rmSync(place, { recursive: true, force: true }));
 
 test("all of it works on this host, and no probe file remains", async () => {
-  const begun = performance.now();
+  const startedAt = performance.now();
   expect(await probeRuntime(place)).toEqual([]);
-  console.log(`probed in ${(performance.now() - begun).toFixed(1)} ms`);
+  console.log(`probed in ${(performance.now() - startedAt).toFixed(1)} ms`);
   expect(readdirSync(place)).toEqual([]);
 });
 
@@ -57,9 +57,9 @@ test.each<[string, Partial<Probed>, RegExp]>([
   ],
   ["a listener is another one", { adoptedPeer: async () => "other" }, /connections that are adopted .*is other/],
   ["vsock reports another address", { loopbackPeer: async () => 3 }, /vsock connections .*is 3 but 1/],
-])("if %s, exactly that is reported", async (_, changed, said) => {
+])("if %s, exactly that is reported", async (_, changed, expected) => {
   const problems = await probeRuntime(place, changed, 2_000);
-  expect(problems).toEqual([expect.stringMatching(said)]);
+  expect(problems).toEqual([expect.stringMatching(expected)]);
   expect(readdirSync(place)).toEqual([]);
 });
 

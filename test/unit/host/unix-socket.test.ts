@@ -39,9 +39,9 @@ function said(path: string): Promise<string> {
 
 test("a socket of the directory's owner is connected to, as soon as it exists", async () => {
   const path = join(own, "a.sock");
-  const heard = said(path);
+  const received = said(path);
   await listen(path);
-  expect(await heard).toBe("hello");
+  expect(await received).toBe("hello");
 });
 
 test("a link, a file, and another user's socket are rejected", async () => {

@@ -55,9 +55,9 @@ describe("a room of 20,000 messages", () => {
   }, 60_000);
   afterEach(() => rooms[Symbol.asyncDispose]());
 
-  const takeIt = (begun = () => {}) =>
+  const takeIt = (onStart = () => {}) =>
     taking(rooms.database, "org_1" as OrgId, (queries) => {
-      begun();
+      onStart();
       return rooms.fabric.branch.take(queries, uidOf("r"));
     });
 
@@ -67,9 +67,9 @@ describe("a room of 20,000 messages", () => {
     await takeIt();
     let taken: unknown;
     const longest = await longestTurn(async () => {
-      const begun = Promise.withResolvers<void>();
-      const reading = takeIt(begun.resolve);
-      await begun.promise;
+      const started = Promise.withResolvers<void>();
+      const reading = takeIt(started.resolve);
+      await started.promise;
       for (let n = 0; n < 20; n++) await rooms.call("r", "a0", "agent_send", { destination: "a1", payload: n });
       taken = await reading;
     });

@@ -4,7 +4,7 @@ import { Sandbox, TimeoutError } from "../../../sdk/typescript/src/e2b.ts";
 import { type Asked, ok, problem, type Reply, ScriptedService } from "./scripted-service.ts";
 
 let service: ScriptedService;
-let answer: (asked: Asked) => Reply | null;
+let answer: (request: Asked) => Reply | null;
 
 const record = (more = {}) => ({
   ...{ room_id: "a", sandbox_id: "sbx_1", agent_id: "main", state: "running", status: { message: "" } },
@@ -23,12 +23,12 @@ const options = () => ({ apiUrl: service.url, apiKey: "key-1" });
 
 beforeEach(async () => {
   answer = () => ok(record());
-  service = await ScriptedService.start((asked) => answer(asked));
+  service = await ScriptedService.start((request) => answer(request));
 });
 afterEach(() => service.stop());
 
 describe("kill", () => {
-  const gone = () => problem(404, "sandbox_not_found", false);
+  const notFound = () => problem(404, "sandbox_not_found", false);
 
   test.each([
     ["running", true],
@@ -46,19 +46,19 @@ describe("kill", () => {
   test("is false for a sandbox already killed by its object", async () => {
     const sandbox = await Sandbox.create(options());
     expect(await sandbox.kill()).toBe(true);
-    answer = gone;
+    answer = notFound;
     expect(await sandbox.kill()).toBe(false);
   });
 
   test("is false for a missing sandbox", async () => {
-    answer = gone;
+    answer = notFound;
     expect(await Sandbox.kill("sbx_1", options())).toBe(false);
   });
 });
 
 test("connect of an object resumes it, and sets its timeout", async () => {
   const sandbox = await Sandbox.create(options());
-  answer = (asked) => ok(record(isGet(asked) ? { state: "hibernated" } : {}));
+  answer = (request) => ok(record(isGet(request) ? { state: "hibernated" } : {}));
   expect(await sandbox.connect({ timeoutMs: 60_000 })).toBe(sandbox);
   expect(calls().slice(-3)).toEqual([
     "POST /v1/rooms/a/sandboxes/main/resume",

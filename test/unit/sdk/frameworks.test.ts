@@ -18,7 +18,7 @@ beforeEach(async () => {
 afterEach(() => service.stop());
 
 const session = () => sandboxSession(new Roomd({ url: service.url }).rooms.open("a").sandbox("w"));
-const begun = async () => {
+const openSandbox = async () => {
   const found = await provider({ url: service.url }).sandbox.getById("a");
   if (!found) throw new Error("It is not there.");
   return found;
@@ -34,7 +34,7 @@ describe("the exit code of a command", () => {
     expect((await session().run({ command: "x" })).exitCode).toBe(exitCode);
     const spawned = await session().spawn({ command: "x" });
     expect((await spawned.wait()).exitCode).toBe(exitCode);
-    expect((await (await begun()).runCommand("x")).exitCode).toBe(exitCode);
+    expect((await (await openSandbox()).runCommand("x")).exitCode).toBe(exitCode);
   });
 });
 
@@ -46,7 +46,7 @@ describe("a background command has no time limit", () => {
   });
 
   test("of computesdk, unless one is given", async () => {
-    const sandbox = await begun();
+    const sandbox = await openSandbox();
     await sandbox.runCommand("x", { background: true });
     await sandbox.runCommand("x", { background: true, timeout: 1000 });
     expect(service.bodies().map(({ timeout_ms }) => timeout_ms)).toEqual([0, 1000]);

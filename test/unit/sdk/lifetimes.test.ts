@@ -4,7 +4,7 @@ import { ForkError, Roomd, Sandbox } from "../../../sdk/typescript/src/index.ts"
 import { type Asked, lines, ok, problem, type Reply, ScriptedService } from "./scripted-service.ts";
 
 let service: ScriptedService;
-let answer: (asked: Asked) => Reply;
+let answer: (request: Asked) => Reply;
 
 const record = (more = {}) => ({
   ...{ room_id: "a", sandbox_id: "sbx_1", agent_id: "main", state: "running", status: { message: "" }, ...more },
@@ -15,7 +15,7 @@ const body = (index: number): Record<string, unknown> => JSON.parse(service.aske
 
 beforeEach(async () => {
   answer = ({ path }) => (path.includes("/stream") ? lines(EXIT) : ok(record({ labels: {} })));
-  service = await ScriptedService.start((asked) => answer(asked));
+  service = await ScriptedService.start((request) => answer(request));
 });
 afterEach(() => service.stop());
 const open = () => new Roomd({ url: service.url }).rooms.open("a").sandbox("main");
@@ -118,8 +118,8 @@ describe("a sandbox that exists", () => {
   });
 
   test("is exposed once its server listens", async () => {
-    let asked = 0;
-    answer = () => ok({ port: 3000, listening: ++asked > 2 });
+    let callCount = 0;
+    answer = () => ok({ port: 3000, listening: ++callCount > 2 });
     expect(await open().exposePort(3000, { wait: true })).toMatchObject({ listening: true });
     expect(service.asked).toHaveLength(3);
     expect(body(0).wait_ms).toBe(50_000);
@@ -149,8 +149,8 @@ describe("a server in a sandbox", () => {
     answer = () => text(HEAD + CONNECTED);
     const late = { name: "TimeoutError", message: "No server listens on port 3000 after 50 ms." };
     await expect(open().waitForPort(3000, { waitMs: 50 })).rejects.toMatchObject(late);
-    const gone = new Error("gone");
-    await expect(open().waitForPort(3000, { signal: AbortSignal.abort(gone) })).rejects.toBe(gone);
+    const reason = new Error("gone");
+    await expect(open().waitForPort(3000, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
   });
 });
 

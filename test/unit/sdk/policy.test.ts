@@ -39,12 +39,12 @@ const out = (seq: number) => ({ type: "stdout", seq, data_b64: "" });
 let service: ScriptedService;
 let client: Client;
 let replies: Reply[];
-let asked: Asked[];
+let recorded: Asked[];
 
 beforeEach(async () => {
   replies = [];
   service = await ScriptedService.start(() => replies.shift() ?? problem(500, "internal", false));
-  asked = service.asked;
+  recorded = service.asked;
   client = new Client({ url: `${service.url}/below`, apiKey: "key-1" });
 });
 afterEach(() => {
@@ -66,13 +66,13 @@ async function freePort(): Promise<number> {
 }
 
 const create = (options = {}) => client.call("room_create", ROOM, options);
-const keys = () => asked.map(({ headers }) => String(headers["idempotency-key"]));
+const keys = () => recorded.map(({ headers }) => String(headers["idempotency-key"]));
 
 describe("a call", () => {
   test("sends its key, below any path of the service", async () => {
     replies = [ok(ROOM)];
     await create();
-    expect(asked[0]).toMatchObject({ path: "/below/v1/rooms", headers: { authorization: "Bearer key-1" } });
+    expect(recorded[0]).toMatchObject({ path: "/below/v1/rooms", headers: { authorization: "Bearer key-1" } });
   });
 
   test("continues the caller's trace, else its client's", async () => {
@@ -84,7 +84,7 @@ describe("a call", () => {
     await continuing(one, () => traced.call("room_create", ROOM));
     await create();
     traced.close();
-    expect(asked.map(({ headers }) => headers.traceparent)).toEqual([other, one, undefined]);
+    expect(recorded.map(({ headers }) => headers.traceparent)).toEqual([other, one, undefined]);
   });
 
   test("keeps its key across faults", async () => {
@@ -92,7 +92,7 @@ describe("a call", () => {
     const json = { status: 502, headers: { ...JSON_TYPE, "Retry-After": "0" }, text: "{}" };
     replies = [problem(503, "not_ready", true), gateway, json, BROKEN, ok(ROOM)];
     expect(await create()).toEqual(ROOM);
-    expect([asked.length, new Set(keys()).size]).toEqual([5, 1]);
+    expect([recorded.length, new Set(keys()).size]).toEqual([5, 1]);
   });
 
   test("refused temporarily is retried as a new call", async () => {
@@ -104,7 +104,7 @@ describe("a call", () => {
   test("still in progress keeps its key, and is awaited", async () => {
     replies = [BROKEN, ...Array.from({ length: 10 }, () => problem(409, "idempotency_in_progress", true)), ok(ROOM)];
     await create();
-    expect([asked.length, new Set(keys()).size]).toEqual([12, 1]);
+    expect([recorded.length, new Set(keys()).size]).toEqual([12, 1]);
   });
 
   test("that may have been carried out keeps its key even after a rate limit", async () => {
@@ -130,13 +130,13 @@ describe("a call", () => {
     replies = [reply];
     const kind = reply.status === 429 ? LimitError : UnavailableError;
     await expect(create({ timeoutMs: 2000 })).rejects.toBeInstanceOf(kind);
-    expect(asked).toHaveLength(1);
+    expect(recorded).toHaveLength(1);
   });
 
   test("has six attempts", async () => {
     replies = Array.from({ length: 7 }, () => problem(503, "not_ready", true));
     await expect(create()).rejects.toBeInstanceOf(UnavailableError);
-    expect(asked).toHaveLength(6);
+    expect(recorded).toHaveLength(6);
   });
 
   test("to a service other than roomd reports that", async () => {
@@ -152,7 +152,7 @@ describe("a call", () => {
   test("for a list reads all pages", async () => {
     replies = [ok({ items: [1, 2], next_cursor: "more" }), ok({ items: [3], next_cursor: null })];
     expect(await Array.fromAsync(client.items("room_list", {}))).toEqual([1, 2, 3]);
-    expect(asked[1]?.path).toBe("/below/v1/rooms?cursor=more");
+    expect(recorded[1]?.path).toBe("/below/v1/rooms?cursor=more");
   });
 });
 
@@ -163,13 +163,13 @@ describe("a DELETE", () => {
   test("whose response was lost succeeds if the object is gone", async () => {
     replies = [BROKEN, notFound()];
     await remove();
-    expect(asked).toHaveLength(2);
+    expect(recorded).toHaveLength(2);
   });
 
   test("aborted by a proxy may have succeeded", async () => {
     replies = [{ status: 504, headers: { "retry-after": "0" }, text: "" }, notFound()];
     await remove();
-    expect(asked).toHaveLength(2);
+    expect(recorded).toHaveLength(2);
   });
 
   test("refused before does not succeed if the object is missing", async () => {
@@ -191,7 +191,7 @@ describe("a call that is retried only if it was interrupted", () => {
   ])("fails immediately %s", async (_, reply, error) => {
     replies = [reply];
     await expect(create({ retry })).rejects.toMatchObject(error);
-    expect(asked).toHaveLength(1);
+    expect(recorded).toHaveLength(1);
   });
 
   test("fails immediately if the connection is refused, with the URL", async () => {
@@ -206,13 +206,13 @@ describe("a call that is retried only if it was interrupted", () => {
   test("then keeps retrying with its key, for any error", async () => {
     replies = [BROKEN, busy(), ok(ROOM)];
     expect(await create({ retry })).toEqual(ROOM);
-    expect([asked.length, new Set(keys()).size]).toEqual([3, 1]);
+    expect([recorded.length, new Set(keys()).size]).toEqual([3, 1]);
   });
 
   test("is not retried if a retry cannot be recognized", async () => {
     replies = [BROKEN, ok(ROOM)];
     await expect(destroy()).rejects.toMatchObject({ fault: "broken" });
-    expect(asked).toHaveLength(1);
+    expect(recorded).toHaveLength(1);
   });
 });
 
@@ -222,7 +222,7 @@ describe("a call that is retried for a time", () => {
   test("is retried as often as needed", async () => {
     replies = [...Array.from({ length: 8 }, () => problem(503, "not_ready", true)), ok(ROOM)];
     expect(await create({ retry })).toEqual(ROOM);
-    expect(asked).toHaveLength(9);
+    expect(recorded).toHaveLength(9);
   });
 
   test("fails after it", async () => {
@@ -231,7 +231,7 @@ describe("a call that is retried for a time", () => {
     await expect(create({ retry })).rejects.toBeInstanceOf(UnavailableError);
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual(399);
     expect(performance.now() - startedAt).toBeLessThan(1000);
-    expect(asked).toHaveLength(2);
+    expect(recorded).toHaveLength(2);
   });
 });
 
@@ -239,8 +239,8 @@ describe("a client that has never had a response", () => {
   test.each([
     ["a refused connection", async () => `http://127.0.0.1:${await freePort()}`],
     ["a name that does not resolve", async () => "http://no-such-host.invalid:8080"],
-  ])("reports %s within two seconds with its remedy", async (_, where) => {
-    const url = await where();
+  ])("reports %s within two seconds with its remedy", async (_, target) => {
+    const url = await target();
     const lone = new Client({ url });
     for (const call of [
       () => lone.call("room_create", ROOM),
@@ -268,7 +268,7 @@ describe("a client that has never had a response", () => {
   test("keeps six attempts for gateway errors", async () => {
     replies = Array.from({ length: 6 }, () => ({ status: 503, headers: { "Retry-After": "0" }, text: "" }));
     await expect(create()).rejects.toMatchObject({ fault: "foreign", status: 503 });
-    expect(asked).toHaveLength(6);
+    expect(recorded).toHaveLength(6);
   });
 
   test("obeys a given retry time", async () => {
@@ -298,14 +298,14 @@ describe("a separate program", () => {
     replies = [problem(503, "not_ready", true), ok(ROOM), ok(ROOM)];
     await own.call("room_get", ROOM);
     await own.call("room_get", ROOM);
-    expect(asked.map(({ headers }) => headers.authorization)).toEqual(["Bearer one", "Bearer two", undefined]);
-    expect(asked[0]?.headers["user-agent"]).toBe("mine/1");
+    expect(recorded.map(({ headers }) => headers.authorization)).toEqual(["Bearer one", "Bearer two", undefined]);
+    expect(recorded[0]?.headers["user-agent"]).toBe("mine/1");
   });
 
   test("that cannot provide its key throws its own error", async () => {
     const own = new Client({ url: client.url, apiKey: () => Promise.reject(new Error("signed out")) });
     await expect(own.call("room_get", ROOM)).rejects.toThrow("signed out");
-    expect(asked).toEqual([]);
+    expect(recorded).toEqual([]);
   });
 
   test("receives a response unchanged, also that of a file", async () => {
@@ -314,7 +314,7 @@ describe("a separate program", () => {
     expect(await client.reply("room_create", ROOM)).toEqual({ value: ROOM, text, status: 201 });
     const written = await client.reply("file_put", { ...ROOM, path: "x" }, { body: "hello" });
     expect(written.text).toBe('{"path":"/x"}');
-    expect(asked[1]?.headers).toMatchObject({ "content-type": "application/octet-stream", "content-length": "5" });
+    expect(recorded[1]?.headers).toMatchObject({ "content-type": "application/octet-stream", "content-length": "5" });
   });
 
   test("builds WebSocket URLs from the operation", () => {
@@ -329,7 +329,7 @@ describe("a separate program", () => {
     replies = [ok(ROOM), ok({ path: "/x" })];
     await behind.call("room_get", ROOM);
     await behind.upload("file_put", { ...ROOM, path: "x" }, once("hello"));
-    expect(asked.map(({ path }) => path)).toEqual([
+    expect(recorded.map(({ path }) => path)).toEqual([
       "http://rooms.example.test/v1/rooms/a",
       "http://rooms.example.test/v1/rooms/a/drive/files/x",
     ]);
@@ -341,7 +341,7 @@ describe("a call that is not sent", () => {
     const { drive } = new Roomd({ url: client.url }).rooms.open("a");
     await expect(drive.readText(path)).rejects.toMatchObject({ name: "UsageError" });
     await expect(new Roomd({ url: client.url }).rooms.open("..").get()).rejects.toMatchObject({ name: "UsageError" });
-    expect(asked).toEqual([]);
+    expect(recorded).toEqual([]);
   });
 
   test("has an invalid key; surrounding space is trimmed", async () => {
@@ -349,7 +349,7 @@ describe("a call that is not sent", () => {
     replies = [ok(ROOM)];
     const trimmed = new Client({ url: client.url, apiKey: "key-1\n" });
     await trimmed.call("room_get", ROOM);
-    expect(asked[0]?.headers.authorization).toBe("Bearer key-1");
+    expect(recorded[0]?.headers.authorization).toBe("Bearer key-1");
   });
 });
 
@@ -443,14 +443,14 @@ describe("data that never arrives", () => {
     await expect(create()).rejects.toThrow("leads to https://elsewhere.example.com/");
     replies = [{ status: 200, headers: { "Content-Type": "text/html" }, text: "<h1>hello</h1>" }];
     await expect(create()).rejects.toMatchObject({ name: "ConnectionError", fault: "foreign", status: 200 });
-    expect(asked).toHaveLength(2);
+    expect(recorded).toHaveLength(2);
   });
 
   test("fails with the reason of a signal already aborted, also for a file to send", async () => {
     const { drive } = new Roomd({ url: client.url }).rooms.open("a");
     const signal = AbortSignal.abort(new Error("gone"));
     await expect(drive.write("/x", once("hello"), { signal })).rejects.toThrow(/^gone$/);
-    expect(asked).toEqual([]);
+    expect(recorded).toEqual([]);
   });
 
   test("passes on an error of its source unchanged", async () => {
@@ -466,7 +466,7 @@ describe("data that never arrives", () => {
 describe("an inbox", () => {
   const message = (seq: number) => ({ message_id: `m-${seq}`, seq, payload: seq });
   const inbox = (next_after: number, ...items: object[]) => ok({ items, next_cursor: null, next_after });
-  const places = () => asked.map(({ path }) => new URLSearchParams(path.split("?")[1]).get("after"));
+  const places = () => recorded.map(({ path }) => new URLSearchParams(path.split("?")[1]).get("after"));
 
   test("resumes at the service's position, also after a repeated message", async () => {
     const agent = new Roomd({ url: client.url }).rooms.open("a").agent("w");
@@ -512,7 +512,7 @@ describe("a file", () => {
     const names: string[] = [];
     for await (const { name } of files.list("/x")) names.push(name);
     expect(names).toEqual(["one", "two"]);
-    expect(asked[1]?.path).toContain("cursor=c");
+    expect(recorded[1]?.path).toContain("cursor=c");
   });
 
   test("that is missing is NotFoundError, on the drive and in a sandbox alike, and does not exist", async () => {
@@ -536,18 +536,18 @@ describe("output already overwritten", () => {
     replies = [problem(410, "history_gone", false), ok({ oldest_seq: 8 }), lines(late, exit)];
     const done = await sandbox.execution("c").wait();
     expect(done).toMatchObject({ stdout: "late", exitCode: 0, stdoutTruncated: true });
-    expect(asked[2]?.path).toContain("after=7");
+    expect(recorded[2]?.path).toContain("after=7");
   });
 
   test("is reported in its position", async () => {
     const late = { type: "stdout", seq: 8, data_b64: btoa("late") };
     replies = [lines(out(3)), problem(410, "history_gone", false), ok({ oldest_seq: 8 }), lines(late)];
     replies.push(lines({ type: "exit", seq: 9, exit_code: 0 }));
-    const told: unknown[] = [];
-    const onGap = () => void told.push("gap");
-    for await (const { seq } of new Execution(client, EXECUTION, "c").output({ after: 2, onGap })) told.push(seq);
-    expect(told).toEqual([3, "gap", 8]);
-    expect(asked[0]?.path).toContain("after=2&follow=true");
+    const received: unknown[] = [];
+    const onGap = () => void received.push("gap");
+    for await (const { seq } of new Execution(client, EXECUTION, "c").output({ after: 2, onGap })) received.push(seq);
+    expect(received).toEqual([3, "gap", 8]);
+    expect(recorded[0]?.path).toContain("after=2&follow=true");
   });
 });
 
@@ -560,7 +560,7 @@ describe("output so far", () => {
     expect(await running.next()).toEqual({ done: true, value: null });
     const ended = execution.outputSoFar({ after: 2 });
     expect([(await ended.next()).value, (await ended.next()).value]).toMatchObject([{ seq: 3 }, { exit_code: 7 }]);
-    expect(asked.map(({ path }) => path.split("?")[1])).toEqual(["after=-1&follow=false", "after=2&follow=false"]);
+    expect(recorded.map(({ path }) => path.split("?")[1])).toEqual(["after=-1&follow=false", "after=2&follow=false"]);
   });
 });
 
@@ -572,7 +572,7 @@ describe("a stream", () => {
     const end = { type: "exit", seq: 4 };
     replies = [lines(out(1), out(2)), lines(), lines({ type: "ping" }, out(3)), lines(end, out(5))];
     expect(await follow()).toEqual([1, 2, 3, 4]);
-    expect(asked.map(({ path }) => path.split("?")[1])).toEqual([undefined, "after=2", "after=2", "after=3"]);
+    expect(recorded.map(({ path }) => path.split("?")[1])).toEqual([undefined, "after=2", "after=2", "after=3"]);
   });
 
   test("interrupted within an event requests that event again", async () => {
@@ -583,10 +583,10 @@ describe("a stream", () => {
 
   test("reports each interruption once", async () => {
     replies = [lines(out(1)), lines(), lines(), lines(out(2)), lines({ type: "exit", seq: 3 })];
-    const told: unknown[] = [];
-    const onCut = () => void told.push("cut");
-    for await (const event of client.events("execution_stream", EXECUTION, { onCut })) told.push(event.type);
-    expect(told).toEqual(["stdout", "cut", "stdout", "cut", "exit"]);
+    const received: unknown[] = [];
+    const onCut = () => void received.push("cut");
+    for await (const event of client.events("execution_stream", EXECUTION, { onCut })) received.push(event.type);
+    expect(received).toEqual(["stdout", "cut", "stdout", "cut", "exit"]);
   });
 
   test.each([
@@ -597,7 +597,7 @@ describe("a stream", () => {
     replies = [...first, lines({ type: "exit", seq: 9 })];
     const events = client.events("execution_stream", { ...EXECUTION, ...place }, { retry: { after: "interrupted" } });
     await expect(Array.fromAsync(events)).rejects.toThrow();
-    expect(asked).toHaveLength(1);
+    expect(recorded).toHaveLength(1);
   });
 
   test.each([
@@ -663,13 +663,13 @@ describe("a stream", () => {
     replies = [ok({ items: [{ seq: 7 }], next_cursor: null }), lines(), lines(event, end)];
     const events = new Roomd({ url: client.url }).rooms.open("a").events();
     expect(await Array.fromAsync(events)).toEqual([event, end]);
-    expect(asked.slice(1).map(({ path }) => path.split("?")[1])).toEqual(["after=7", "after=7"]);
+    expect(recorded.slice(1).map(({ path }) => path.split("?")[1])).toEqual(["after=7", "after=7"]);
   });
 
   test("of a terminal is resumed after its last byte", async () => {
     replies = [lines({ type: "output", offset: 10, data_b64: "YWJj" }), lines({ type: "exit" })];
     const events = client.events("terminal_watch", { room_id: "a", sandbox: "b", terminal_id: "c" });
     expect((await Array.fromAsync(events)).map(({ type }) => type)).toEqual(["output", "exit"]);
-    expect(asked[1]?.path.split("?")[1]).toBe("after=13");
+    expect(recorded[1]?.path.split("?")[1]).toBe("after=13");
   });
 });

@@ -63,12 +63,12 @@ describe("a sandbox with a room to itself", () => {
   const ROOMS = "POST /v1/rooms";
   const ended = () => service.asked.filter(({ method }) => method === "DELETE");
   /** Its room has a name that is made here. */
-  const alone = (options = {}) => Sandbox.create({ url: service.url, memoryMib: 512, ...options });
+  const createOwn = (options = {}) => Sandbox.create({ url: service.url, memoryMib: 512, ...options });
 
   test("leaves no room if its caller aborts", async () => {
     answers = { [ROOMS]: [null] };
     const left = new AbortController();
-    const made = alone({ signal: left.signal });
+    const made = createOwn({ signal: left.signal });
     await vi.waitFor(() => expect(service.bodies()).toHaveLength(1));
     left.abort(new Error("gone"));
     await expect(made).rejects.toThrow("gone");
@@ -77,13 +77,13 @@ describe("a sandbox with a room to itself", () => {
 
   test("has no room to end if its creation was refused", async () => {
     answers = { [ROOMS]: [problem(403, "forbidden", false)] };
-    await expect(alone()).rejects.toMatchObject({ code: "forbidden" });
+    await expect(createOwn()).rejects.toMatchObject({ code: "forbidden" });
     expect(ended()).toEqual([]);
   });
 
   test("ends its room if the sandbox cannot be created", async () => {
     answers = { [ROOMS]: [ok({ room_id: "a" })] };
-    await expect(alone()).rejects.toMatchObject({ code: "sandbox_not_found" });
+    await expect(createOwn()).rejects.toMatchObject({ code: "sandbox_not_found" });
     expect(ended()).toHaveLength(1);
   });
 
@@ -92,7 +92,7 @@ describe("a sandbox with a room to itself", () => {
     await roomd.rooms.create({ idempotencyKey: "k" });
     const name = String(service.bodies()[0]?.room_id);
     answers[`POST /v1/rooms/${name}/sandboxes/from-template`] = [problem(409, "idempotency_key_reused", false)];
-    await expect(alone({ idempotencyKey: "k" })).rejects.toMatchObject({ code: "idempotency_key_reused" });
+    await expect(createOwn({ idempotencyKey: "k" })).rejects.toMatchObject({ code: "idempotency_key_reused" });
     expect(ended()).toEqual([]);
   });
 
@@ -104,7 +104,7 @@ describe("a sandbox with a room to itself", () => {
     await roomd.rooms.create(key);
     const name = String(service.bodies()[0]?.room_id);
     answers[`POST /v1/rooms/${name}/sandboxes/from-template`] = [sandbox("running")];
-    const made = await alone({ ...key, userAgent: "mine/1", traceparent: place });
+    const made = await createOwn({ ...key, userAgent: "mine/1", traceparent: place });
     const { headers } = service.asked.at(-1) as Asked;
     expect([headers["user-agent"], headers.traceparent]).toEqual(["mine/1", place]);
     await expect(made.destroy({ signal: AbortSignal.abort(new Error("gone")) })).rejects.toThrow("gone");

@@ -44,7 +44,7 @@ export class ScriptedService {
   }
 
   /** Null is no answer at all. A text shorter than its Content-Length is cut; with X-Stalls nothing more comes of it. */
-  static async start(answer: (asked: Asked) => Reply | null): Promise<ScriptedService> {
+  static async start(answer: (request: Asked) => Reply | null): Promise<ScriptedService> {
     const server = createServer();
     const service = new ScriptedService(server);
     server.on("connection", (socket) => {
@@ -52,14 +52,14 @@ export class ScriptedService {
       socket.on("close", () => service.connections--);
     });
     server.on("request", (request, response) => {
-      const asked = { method: request.method ?? "", path: request.url ?? "", headers: request.headers, body: "" };
-      service.asked.push(asked);
+      const recorded = { method: request.method ?? "", path: request.url ?? "", headers: request.headers, body: "" };
+      service.asked.push(recorded);
       request.setEncoding("utf8");
       request.on("data", (text: string) => {
-        asked.body += text;
+        recorded.body += text;
       });
       request.on("end", () => {
-        const reply = answer(asked);
+        const reply = answer(recorded);
         if (reply === null) return;
         const { status, headers, text } = reply;
         response.writeHead(status, headers);

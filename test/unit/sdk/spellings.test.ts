@@ -54,14 +54,14 @@ test("each name with another spelling is a compile error that names it", { timeo
   writeFileSync(join(directory.path, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["program.ts"] }));
   const compiler = join(ROOT, "node_modules/.bin/tsc");
   const { stdout } = spawnSync(compiler, ["--pretty", "false", "-p", directory.path], { encoding: "utf8" });
-  const told = new Map<number, string>();
+  const diagnostics = new Map<number, string>();
   let line = -1;
   for (const text of stdout.split("\n")) {
     line = Number(/^[^ ]*program\.ts\((\d+),/.exec(text)?.[1] ?? line);
-    told.set(line, `${told.get(line) ?? ""} ${text}`);
+    diagnostics.set(line, `${diagnostics.get(line) ?? ""} ${text}`);
   }
-  expect(told.get(head.length + 1)).toBeUndefined();
-  const silent = CASES.filter(([, said], index) => !told.get(head.length + 2 + index)?.includes(said));
+  expect(diagnostics.get(head.length + 1)).toBeUndefined();
+  const silent = CASES.filter(([, expected], index) => !diagnostics.get(head.length + 2 + index)?.includes(expected));
   expect(silent, stdout).toEqual([]);
 });
 

@@ -23,15 +23,15 @@ describe("an agent", () => {
     ["a reply", (agent: Agent) => agent.request("v", 1, { timeoutMs: 1000 })],
     ["the others", (agent: Agent) => agent.barrier("b", { timeoutMs: 1000 })],
   ])("waits for a response about %s no longer than its own limit plus latency", async (_, wait) => {
-    const asked: CallOptions[] = [];
+    const calls: CallOptions[] = [];
     const agent = agentOf(async (_name, _input, options) => {
-      asked.push(options);
+      calls.push(options);
       return { items: [1], next_after: 1, reply: 1, state: "released" };
     });
     await wait(agent);
-    expect(asked).toHaveLength(1);
-    expect(asked[0]?.timeoutMs).toBeGreaterThan(10_000);
-    expect(asked[0]?.timeoutMs).toBeLessThanOrEqual(11_000);
+    expect(calls).toHaveLength(1);
+    expect(calls[0]?.timeoutMs).toBeGreaterThan(10_000);
+    expect(calls[0]?.timeoutMs).toBeLessThanOrEqual(11_000);
   });
 
   test("that comes after others has its own time and signal, and later ones still wait", async () => {
@@ -61,15 +61,15 @@ describe("an agent", () => {
   test("requests a reply in several calls, all within its time and each with whole milliseconds", async () => {
     let clock = 0;
     vi.spyOn(performance, "now").mockImplementation(() => clock);
-    const asked: unknown[] = [];
+    const calls: unknown[] = [];
     const agent = agentOf(async (_, { timeout_ms, message_id }, { idempotencyKey }) => {
-      asked.push([timeout_ms, message_id, idempotencyKey]);
+      calls.push([timeout_ms, message_id, idempotencyKey]);
       clock += Number(timeout_ms);
       throw new ProblemError({ code: "reply_timeout", hint: null } as ProblemError["problem"]);
     });
     const options = { timeoutMs: 51_000.4, messageId: "m", idempotencyKey: "k" };
     await expect(agent.request("v", 1, options)).rejects.toMatchObject({ name: "TimeoutError" });
-    expect(asked).toEqual([
+    expect(calls).toEqual([
       [50_000, "m", "k"],
       [1000, "m", undefined],
       [1, "m", undefined],
@@ -116,9 +116,9 @@ describe("an endless operation", () => {
   });
 
   test("is left immediately, even if a source produces no data", async () => {
-    const asked: unknown[] = [];
+    const calls: unknown[] = [];
     const client = {
-      call: async (name: string, _: unknown, { timeoutMs }: CallOptions) => asked.push([name, timeoutMs]),
+      call: async (name: string, _: unknown, { timeoutMs }: CallOptions) => calls.push([name, timeoutMs]),
       events: (_: string, __: unknown, { signal }: CallOptions) =>
         (async function* () {
           yield* [];
@@ -130,7 +130,7 @@ describe("an endless operation", () => {
     const fed = new Execution(client, { room_id: "a", sandbox: "w" }, "e").feed(source, { signal: left.signal });
     left.abort(new Error("gone"));
     await expect(fed).rejects.toThrow("gone");
-    expect(asked).toEqual([
+    expect(calls).toEqual([
       ["execution_get", 10_000],
       ["execution_end", 10_000],
     ]);

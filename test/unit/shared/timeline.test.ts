@@ -293,13 +293,13 @@ describe("a query", () => {
     expect(records).toHaveLength(all.length);
     const found = (types?: readonly (typeof TIMELINE_TYPES)[number][]) =>
       listAudit(database.queries, { ...scope, selection: selectionOf(types) }).map(({ seq }) => seq);
-    const wanted = (holds: (type: string) => boolean) =>
+    const expected = (holds: (type: string) => boolean) =>
       records.filter((record) => holds(typeOf(record) ?? "")).map(({ seq }) => seq);
-    expect(found()).toEqual(wanted((type) => type !== ""));
+    expect(found()).toEqual(expected((type) => type !== ""));
     expect(found().length).toBeGreaterThan(300);
     const some = fc.uniqueArray(fc.constantFrom(...TIMELINE_TYPES), { minLength: 1 });
     const holds = (types: (typeof TIMELINE_TYPES)[number][]) =>
-      expect(found(types)).toEqual(wanted((type) => (types as string[]).includes(type)));
+      expect(found(types)).toEqual(expected((type) => (types as string[]).includes(type)));
     fc.assert(
       fc.property(some, (types) => {
         holds(types);
@@ -368,11 +368,11 @@ describe("standbys", () => {
   });
 
   test("end with the room; an open one is shown once", () => {
-    const begun = mark("sandbox.standby", "a", 1);
-    const open = { ...begun, seq: null, kind: "span" as const };
-    expect(pair([begun, open])).toEqual([{ ...begun, kind: "span" }]);
+    const start = mark("sandbox.standby", "a", 1);
+    const open = { ...start, seq: null, kind: "span" as const };
+    expect(pair([start, open])).toEqual([{ ...start, kind: "span" }]);
     expect(pair([open])).toEqual([open]);
-    const gone = mark("room.destroyed", "x", 9);
-    expect(shape(pair([begun, gone]))[0]).toEqual(["a", "span", "standby", 1000, 9000]);
+    const destroyed = mark("room.destroyed", "x", 9);
+    expect(shape(pair([start, destroyed]))[0]).toEqual(["a", "span", "standby", 1000, 9000]);
   });
 });

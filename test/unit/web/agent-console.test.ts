@@ -12,9 +12,9 @@ function logOf(lines: readonly string[], dropped = 0) {
   });
   const kept = all.slice(dropped);
   const begin = kept[0]?.offset ?? 0;
-  let asked = 0;
+  let callCount = 0;
   const ask: AskLog = async (after, limit) => {
-    asked++;
+    callCount++;
     const from = Math.max(after, begin);
     const items = kept
       .filter((each) => each.offset + each.line.length >= from)
@@ -23,7 +23,7 @@ function logOf(lines: readonly string[], dropped = 0) {
     const last = items.at(-1);
     return { items, next_after: last ? last.offset + last.line.length + 1 : from };
   };
-  return { ask, kept, asked: () => asked };
+  return { ask, kept, asked: () => callCount };
 }
 
 const many = (count: number) => Array.from({ length: count }, (_, n) => `[${n}] ${"x".repeat(n % 60)}`);

@@ -7,7 +7,7 @@ import type { ExecutionRecord } from "../../../shared/api/executions.ts";
 const AT = "2026-11-24T04:00:00.000Z";
 const later = (seconds: number) => new Date(Date.parse(AT) + seconds * 1000).toISOString();
 
-const told = (event: string, at: string, details: Record<string, unknown>, more: Partial<AuditRecord> = {}) =>
+const recordOf = (event: string, at: string, details: Record<string, unknown>, more: Partial<AuditRecord> = {}) =>
   ({
     audit_id: `evt_${event}_${at}`,
     event,
@@ -40,8 +40,8 @@ describe("mergeRuns", () => {
     const runs = mergeRuns(
       [kept("b", later(10))],
       [
-        told("exec.started", later(10), { exec_id: "b", command: "make" }),
-        told("exec.finished", later(5), {
+        recordOf("exec.started", later(10), { exec_id: "b", command: "make" }),
+        recordOf("exec.finished", later(5), {
           exec_id: "a",
           command: "ls",
           exit_code: 1,
@@ -58,8 +58,8 @@ describe("mergeRuns", () => {
 
   test("a call's record has its start; a record without a call has the command's end", () => {
     const end = { exec_id: "x", argv: ["ls", "-l"], exit_code: 0 };
-    const [byCall] = mergeRuns([], [told("exec.finished", later(10), end)]);
-    const [byNobody] = mergeRuns([], [told("exec.finished", later(10), end, { status: null })]);
+    const [byCall] = mergeRuns([], [recordOf("exec.finished", later(10), end)]);
+    const [byNobody] = mergeRuns([], [recordOf("exec.finished", later(10), end, { status: null })]);
     expect([byCall?.startedAt, byNobody?.startedAt]).toEqual([later(10), later(8)]);
     expect(byNobody?.command).toBe("ls -l");
   });
@@ -68,13 +68,13 @@ describe("mergeRuns", () => {
     const runs = mergeRuns(
       [],
       [
-        told(
+        recordOf(
           "exec.finished",
           later(60),
           { exec_id: "x", told_argv: [], signal: "SIGTERM", timed_out: true },
           { status: null, duration_ms: 50_000 },
         ),
-        told("exec.started", later(9), { exec_id: "x", command: "sleep 99" }),
+        recordOf("exec.started", later(9), { exec_id: "x", command: "sleep 99" }),
       ],
     );
     expect(runs).toMatchObject([
@@ -94,13 +94,13 @@ describe("mergeRuns", () => {
     const runs = mergeRuns(
       [],
       [
-        told(
+        recordOf(
           "exec.finished",
           later(2),
           { command: "ls" },
           { outcome: "denied", error_code: "invalid_state", status: 409 },
         ),
-        told("exec.started", later(1), { exec_id: "gone", command: "top" }),
+        recordOf("exec.started", later(1), { exec_id: "gone", command: "top" }),
       ],
     );
     expect(runs.map(({ state, errorCode }) => [state, errorCode])).toEqual([
@@ -111,7 +111,7 @@ describe("mergeRuns", () => {
 });
 
 test("if one of the two lists has more, rows older than its last are not shown", () => {
-  const items = [told("exec.started", later(9), {}), told("exec.started", later(3), {})];
+  const items = [recordOf("exec.started", later(9), {}), recordOf("exec.started", later(3), {})];
   expect(horizonOf([{ items, next_cursor: null }])).toBe(Number.NEGATIVE_INFINITY);
   expect(
     horizonOf([
@@ -134,7 +134,7 @@ describe("withRunning", () => {
   });
 
   test("a command already listed keeps its data", () => {
-    const runs = withRunning(mergeRuns([], [told("exec.started", AT, { exec_id: "now-1", command: "make" })]), [
+    const runs = withRunning(mergeRuns([], [recordOf("exec.started", AT, { exec_id: "now-1", command: "make" })]), [
       command,
     ]);
     expect(runs).toMatchObject([{ id: "now-1", state: "running", command: "make" }]);

@@ -12,11 +12,11 @@ const streamOf = (texts: string[], fails = false) =>
   });
 
 test("an export in parts is one file, and its size so far is reported", async () => {
-  const told: number[] = [];
-  const got = await collect(streamOf(['{"seq":1}\n{"s', 'eq":2}\n']), 100, (bytes) => told.push(bytes));
+  const sizes: number[] = [];
+  const got = await collect(streamOf(['{"seq":1}\n{"s', 'eq":2}\n']), 100, (bytes) => sizes.push(bytes));
   if (got.is !== "whole") throw new Error(got.is);
   expect(await new Blob(got.parts).text()).toBe('{"seq":1}\n{"seq":2}\n');
-  expect([got.bytes, told]).toEqual([20, [13, 20]]);
+  expect([got.bytes, sizes]).toEqual([20, [13, 20]]);
 });
 
 test("an empty export is an empty file", async () => {

@@ -22,8 +22,8 @@ const RECORD = {
 
 test("filters of an address that the service supports are sent under the service's names", () => {
   const query = "room=r&agent=a&event=exec.&outcome=error&source=web&actor_id=k&since=2026-01-01T00:00:00Z&until=9";
-  const asked = apiQuery(of(`${query}&reads=shown`));
-  expect(asked).toEqual({
+  const params = apiQuery(of(`${query}&reads=shown`));
+  expect(params).toEqual({
     room_id: "r",
     agent_id: "a",
     event: "exec.",
@@ -34,7 +34,7 @@ test("filters of an address that the service supports are sent under the service
     until: "9",
   });
   const known = Object.keys(orgAuditList.query.properties);
-  expect(known).toEqual(expect.arrayContaining(Object.keys(asked)));
+  expect(known).toEqual(expect.arrayContaining(Object.keys(params)));
   expect(known).toEqual(expect.arrayContaining(Object.keys(apiQuery(of("request_id=q&trace_id=t&audit_id=v")))));
 });
 

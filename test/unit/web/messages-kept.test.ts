@@ -9,13 +9,13 @@ const seqs = ({ all }: MessageCache) => all.value.map(({ seq }) => seq);
 const upTo = (last: number) => Array.from({ length: last }, (_, n) => n + 1);
 
 /** A room that retains these messages; up to `gone` only some remain. */
-function room(kept: readonly number[], gone = 0): MessageCache {
+function room(kept: readonly number[], removed = 0): MessageCache {
   vi.stubGlobal("fetch", async (path: string) => {
     const { pathname, searchParams } = new URL(path, "http://room");
     if (pathname.endsWith("/audit")) return Response.json({ items: [{ details: { seq: kept.at(-1) } }] });
     const after = Number(searchParams.get("after"));
-    if (after > 0 && after < gone) {
-      return Response.json({ code: "history_gone", details: { last_seq: gone } }, { status: 410 });
+    if (after > 0 && after < removed) {
+      return Response.json({ code: "history_gone", details: { last_seq: removed } }, { status: 410 });
     }
     const left = kept.filter((seq) => seq > after);
     const items = left.slice(0, Number(searchParams.get("limit"))).map((seq) => ({ seq, size_bytes: 1 }));

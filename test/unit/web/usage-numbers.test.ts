@@ -36,8 +36,8 @@ test("each value has its unit", () => {
     drive_byte_hours: 3 * 1024 ** 3,
     build_seconds: 900,
   };
-  const told = MEASURES.map(({ key, of }) => [key, of(totals)]);
-  expect(Object.fromEntries(told)).toEqual({
+  const values = MEASURES.map(({ key, of }) => [key, of(totals)]);
+  expect(Object.fromEntries(values)).toEqual({
     sandbox: 1.5,
     vcpu: 2,
     memory: 2,

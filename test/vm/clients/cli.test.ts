@@ -65,10 +65,10 @@ withGuests("the command line", {}, (guests) => {
   test("exec resumes after a kill of the service, with its input", async () => {
     const { daemon } = guests;
     const line = "for i in 1 2 3 4 5 6; do echo $i; sleep 0.5; done; wc -c; exit 5";
-    const begun = Promise.withResolvers<void>();
+    const started = Promise.withResolvers<void>();
     const args = ["exec", "cli", "worker", "--", "sh", "-c", line];
-    const running = daemon.cli(args, "x".repeat(3_000_000), {}, () => begun.resolve());
-    await begun.promise;
+    const running = daemon.cli(args, "x".repeat(3_000_000), {}, () => started.resolve());
+    await started.promise;
     await daemon.end("SIGKILL");
     // The same address, which the client has.
     daemon.env.ROOMD_HTTP_LISTEN = new URL(daemon.url).host;
@@ -109,9 +109,9 @@ withGuests("the command line", {}, (guests) => {
   });
 
   test("audit prints each action with its actor, and verifies the chain", async () => {
-    const told = await done("audit", "cli");
+    const output = await done("audit", "cli");
     for (const event of ["sandbox.created", "sandbox.destroyed", "exec.finished", "drive.written"])
-      expect(told).toContain(event);
+      expect(output).toContain(event);
     const { items } = await json("audit", "cli", "--event", "sandbox.", "--order", "asc");
     expect(items[0]).toMatchObject({ event: "sandbox.created", agent_id: "worker", outcome: "success" });
     expect(await done("audit", "verify")).toMatch(/\b\d+ to \d+\b/);

@@ -24,9 +24,9 @@ withGuests("with curl alone", { env: { ROOMD_ACCELERATION: "auto" } }, (guests) 
     const room = curl("POST", "/v1/rooms", { room_id: "journey" });
     expect(room).toMatchObject({ status: 201, body: { room_id: "journey", state: "active", sandbox_count: 0 } });
 
-    const asked = { agent_id: "traveller", guest_cid: 9100, memory_mib: 512 };
-    const sandbox = curl("POST", "/v1/rooms/journey/sandboxes/from-template", asked);
-    expect(sandbox).toMatchObject({ status: 201, body: { ...asked, state: "running", drive_mount: "/mnt/drive" } });
+    const request = { agent_id: "traveller", guest_cid: 9100, memory_mib: 512 };
+    const sandbox = curl("POST", "/v1/rooms/journey/sandboxes/from-template", request);
+    expect(sandbox).toMatchObject({ status: 201, body: { ...request, state: "running", drive_mount: "/mnt/drive" } });
 
     const exec = (argv: string[]) => curl("POST", "/v1/rooms/journey/sandboxes/traveller/exec", { argv });
     const uname = exec(["uname", "-a"]);
@@ -44,8 +44,13 @@ withGuests("with curl alone", { env: { ROOMD_ACCELERATION: "auto" } }, (guests) 
     const read = curl("GET", "/v1/rooms/journey/drive/read?path=/letters/out.txt");
     expect(read).toMatchObject({ status: 200, body: { content: "from the guest\n", eof: true } });
 
-    const gone = { agent_id: "traveller", sandbox_id: sandbox.body.sandbox_id, guest_cid: 9100, state: "destroyed" };
-    expect(curl("DELETE", "/v1/rooms/journey/sandboxes/traveller")).toEqual({ status: 200, body: gone });
+    const destroyedSandbox = {
+      agent_id: "traveller",
+      sandbox_id: sandbox.body.sandbox_id,
+      guest_cid: 9100,
+      state: "destroyed",
+    };
+    expect(curl("DELETE", "/v1/rooms/journey/sandboxes/traveller")).toEqual({ status: 200, body: destroyedSandbox });
     const missing = curl("GET", "/v1/rooms/journey/sandboxes/traveller");
     expect(missing).toMatchObject({ status: 404, body: { code: "sandbox_not_found" } });
 

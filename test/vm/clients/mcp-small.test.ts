@@ -73,8 +73,8 @@ withGuests("small tools and short answers", {}, (guests) => {
     const page = visited.status === 200 ? visited : await fetch(to, { headers: { cookie } });
     expect(await page.text()).toBe("one\n2\nthree\n");
 
-    const begun = await use("run", { command: "cat", background: true });
-    const { next } = begun.result;
+    const started = await use("run", { command: "cat", background: true });
+    const { next } = started.result;
     const fed = await use(next.tool, { ...next.arguments, input: "to the end", eof: true });
     expect(fed).toMatchObject({
       result: { state: "exited", exit_code: 0 },
@@ -83,8 +83,8 @@ withGuests("small tools and short answers", {}, (guests) => {
 
     await use("checkpoint", { action: "save", name: "before" });
     await use("run", { command: "rm -r /root/app" });
-    const gone = (await client.result("read_file", { path: "/root/app/site/index.html" })).structuredContent;
-    expect(gone).toMatchObject({ ok: false, code: "path_not_found" });
+    const missing = (await client.result("read_file", { path: "/root/app/site/index.html" })).structuredContent;
+    expect(missing).toMatchObject({ ok: false, code: "path_not_found" });
     await use("checkpoint", { action: "back", name: "before" });
     expect(await output({ command: "cat /root/app/site/index.html" })).toBe("one\n2\nthree\n");
     await use("close");
@@ -101,14 +101,14 @@ withGuests("small tools and short answers", {}, (guests) => {
 
   test("from creating a room to reading a file takes a few kilobytes", async () => {
     const { room_id, sandbox } = at;
-    const asked: [string, Json][] = [
+    const calls: [string, Json][] = [
       ["room_create", { room_id }],
       ["sandbox_create", { room_id, agent_id: sandbox }],
       ["sandbox_exec", { ...at, argv: ["python3", "-c", "open('/mnt/drive/out.txt', 'w').write('42'); print(42)"] }],
       ["fs_read", { room_id, path: "/out.txt" }],
     ];
     const sizes: Record<string, number> = {};
-    for (const [name, args] of asked) {
+    for (const [name, args] of calls) {
       const answer = await client.result(name, args);
       expect([name, answer.structuredContent]).toMatchObject([name, { ok: true }]);
       sizes[name] = bytesOf(answer);

@@ -121,16 +121,18 @@ withGuests("over MCP", {}, (guests) => {
         timeout_ms: 20_000,
       }),
       (async () => {
-        const asked = last(await worker.use("agent_wait", { agent_id: "worker", after: message.seq, wait_ms: 20_000 }));
-        const reply = { kind: "response", reply_to: asked.items[0].message_id, payload: 3 };
+        const received = last(
+          await worker.use("agent_wait", { agent_id: "worker", after: message.seq, wait_ms: 20_000 }),
+        );
+        const reply = { kind: "response", reply_to: received.items[0].message_id, payload: 3 };
         await worker.use("agent_send", { source: "worker", destination: "planner", ...reply });
       })(),
     ]);
     expect(last(replied).reply).toMatchObject({ source: "worker", payload: 3 });
-    const told = last(await planner.use("agent_fanout", { source: "planner", destination: "*", payload: "go" }));
-    expect(told.deliveries.map(({ agent_id }: Json) => agent_id)).toEqual(["worker"]);
-    const heard = last(await worker.use("agent_wait", { agent_id: "worker", after: told.seq - 1, wait_ms: 20_000 }));
-    expect(heard.items.map(({ payload }: Json) => payload)).toEqual(["go"]);
+    const sent = last(await planner.use("agent_fanout", { source: "planner", destination: "*", payload: "go" }));
+    expect(sent.deliveries.map(({ agent_id }: Json) => agent_id)).toEqual(["worker"]);
+    const received = last(await worker.use("agent_wait", { agent_id: "worker", after: sent.seq - 1, wait_ms: 20_000 }));
+    expect(received.items.map(({ payload }: Json) => payload)).toEqual(["go"]);
 
     const met = await Promise.all([
       planner.use("barrier_arrive", { agent_id: "planner", parties: 2 }),
@@ -202,8 +204,8 @@ withGuests("over MCP", {}, (guests) => {
   });
 
   test("a command for a starting sandbox waits until it is ready", async () => {
-    const asked = { room_id: at.room_id, agent_id: at.sandbox, guest_cid: 9112, memory_mib: 256, wait: "none" };
-    const { result } = await client.call("sandbox_create", asked);
+    const args = { room_id: at.room_id, agent_id: at.sandbox, guest_cid: 9112, memory_mib: 256, wait: "none" };
+    const { result } = await client.call("sandbox_create", args);
     expect(["creating", "starting"]).toContain(result.state);
     expect(result.next.tool).toBe("sandbox_exec");
     expect((await exec({ command: "exit 3" })).exit_code).toBe(3);
@@ -252,13 +254,13 @@ withGuests("over MCP", {}, (guests) => {
   });
 
   test("standard input and signals reach a command in the background", async () => {
-    const { exec_id, next, ...begun } = await exec({ argv: ["cat"], background: true });
-    expect(begun).toMatchObject({ state: "running", exit_code: null, stdout: "" });
+    const { exec_id, next, ...rest } = await exec({ argv: ["cat"], background: true });
+    expect(rest).toMatchObject({ state: "running", exit_code: null, stdout: "" });
     const b64 = (text: string) => Buffer.from(text).toString("base64");
-    let heard = (await client.call(next.tool, { ...next.arguments, stdin_b64: b64("one\n"), wait_ms: 500 })).result;
-    for (; heard.stdout === ""; heard = (await client.call(next.tool, heard.next.arguments)).result);
-    expect(heard).toMatchObject({ state: "running", stdout: "one\n" });
-    const closing = { ...heard.next.arguments, stdin_b64: b64("two\n"), eof: true, wait_ms: 40_000 };
+    let output = (await client.call(next.tool, { ...next.arguments, stdin_b64: b64("one\n"), wait_ms: 500 })).result;
+    for (; output.stdout === ""; output = (await client.call(next.tool, output.next.arguments)).result);
+    expect(output).toMatchObject({ state: "running", stdout: "one\n" });
+    const closing = { ...output.next.arguments, stdin_b64: b64("two\n"), eof: true, wait_ms: 40_000 };
     const ended = await client.call(next.tool, closing);
     expect(ended.result).toMatchObject({ state: "exited", exit_code: 0, stdout: "two\n" });
     const sleeper = await exec({ command: "sleep 100", background: true });
@@ -274,7 +276,7 @@ withGuests("over MCP", {}, (guests) => {
       const { sandbox_id } = await guests.daemon.ok("GET", `/v1/rooms/${at.room_id}/sandboxes/${at.sandbox}`);
       const [qemu = 0] = processesOf(guests.daemon, "qemu", sandbox_id);
       const { exec_id } = await exec({ command: "seq 9; sleep 600", background: true });
-      const asked = [
+      const calls = [
         { name: "sandbox_exec", args: { command: "true" } },
         { name: "sandbox_exec", args: { command: "true", background: true } },
         { name: "sandbox_exec", args: { exec_id, after: 0 } },
@@ -284,7 +286,7 @@ withGuests("over MCP", {}, (guests) => {
       ];
       process.kill(qemu, "SIGSTOP");
       try {
-        const tookMs = asked.map(async ({ name, args }) => {
+        const tookMs = calls.map(async ({ name, args }) => {
           const startedAt = performance.now();
           const { ok, code } = await client.call(name, { ...at, ...args });
           const ms = Math.round(performance.now() - startedAt);

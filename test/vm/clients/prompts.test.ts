@@ -97,8 +97,8 @@ const FOLLOWED: Record<string, (use: Use) => Promise<void>> = {
     const own = { room_id: "smoke-test" };
     await use("room_create", { ...own, ttl_seconds: 1800 });
     await use("sandbox_create", { ...own, agent_id: "tester", guest_cid: 9390, memory_mib: 256, wait: "ready" });
-    const said = await use("sandbox_exec", { ...own, sandbox: "tester", argv_json: '["uname", "-a"]' });
-    expect(said.stdout).toContain("Linux");
+    const result = await use("sandbox_exec", { ...own, sandbox: "tester", argv_json: '["uname", "-a"]' });
+    expect(result.stdout).toContain("Linux");
     await use("fs_write", { ...own, path: "/hello.txt", content: "hello" });
     const read = await use("sandbox_exec", { ...own, sandbox: "tester", command: "cat /mnt/drive/hello.txt" });
     expect(read.stdout).toBe("hello");

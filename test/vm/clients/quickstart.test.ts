@@ -21,10 +21,10 @@ interface Ran {
 }
 
 async function run(argv: string[], env: Record<string, string>): Promise<Ran> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   const child = Bun.spawn(argv, { env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
   const [status, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
-  return { status, stdout, stderr, seconds: (performance.now() - begun) / 1000 };
+  return { status, stdout, stderr, seconds: (performance.now() - startedAt) / 1000 };
 }
 
 /** PATH without the `node` that the runtime of these tests adds, which is not Node. */

@@ -89,14 +89,14 @@ withGuests("the AI SDK", {}, (guests) => {
       usage,
       warnings: [],
     });
-    const said = {
+    const reply = {
       content: [{ type: "text" as const, text: "It is done." }],
       finishReason: { unified: "stop" as const, raw: undefined },
       usage,
       warnings: [],
     };
     const model = new MockLanguageModelV4({
-      doGenerate: [call("1", "echo 42 >/mnt/drive/answer"), call("2", "cat /mnt/drive/answer"), said],
+      doGenerate: [call("1", "echo 42 >/mnt/drive/answer"), call("2", "cat /mnt/drive/answer"), reply],
     });
     const bash = tool({
       description: "Runs a command in the sandbox.",

@@ -23,14 +23,14 @@ withGuests("computesdk", {}, (guests) => {
 
   test("runs commands with streamed output, and accesses files", async () => {
     const sandbox = await provider.sandbox.create();
-    const heard: string[] = [];
-    const said = await sandbox.runCommand("pwd; echo $A; echo wrong >&2", {
+    const chunks: string[] = [];
+    const result = await sandbox.runCommand("pwd; echo $A; echo wrong >&2", {
       cwd: "/tmp",
       env: { A: "b" },
-      onStdout: (text) => heard.push(text),
+      onStdout: (text) => chunks.push(text),
     });
-    expect(said).toMatchObject({ stdout: "/tmp\nb\n", stderr: "wrong\n", exitCode: 0 });
-    expect(heard.join("")).toBe("/tmp\nb\n");
+    expect(result).toMatchObject({ stdout: "/tmp\nb\n", stderr: "wrong\n", exitCode: 0 });
+    expect(chunks.join("")).toBe("/tmp\nb\n");
     const { filesystem } = sandbox;
     const path = "/tmp/a dir/it's $HOME.txt";
     await filesystem.writeFile(path, "kept\n");

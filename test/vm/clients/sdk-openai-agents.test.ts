@@ -89,15 +89,15 @@ withGuests("the OpenAI Agents SDK", {}, (guests) => {
     });
     const agentOf = (model: ScriptedModel) =>
       new SandboxAgent({ name: "worker", model, tools: [ask], capabilities: [shell()] });
-    const begun = agentOf(
+    const firstAgent = agentOf(
       new ScriptedModel([command("echo kept >note; (sleep 600 &)"), [functionCall("ask", {}, { callId: "ask" })]]),
     );
-    const asked = await runner.run(begun, "Ask.", { sandbox: { client } });
-    expect(asked.interruptions).toHaveLength(1);
+    const interrupted = await runner.run(firstAgent, "Ask.", { sandbox: { client } });
+    expect(interrupted.interruptions).toHaveLength(1);
     const [room = "", ...others] = await roomsLeft();
     expect(others).toEqual([]);
     await roomd.rooms.open(room).sandbox("main").hibernate();
-    const text = asked.state.toString();
+    const text = interrupted.state.toString();
     expect(text).not.toContain(guests.daemon.apiKey);
 
     const model = new ScriptedModel([command("cat note; pgrep -c sleep"), DONE]);
@@ -251,11 +251,11 @@ withGuests("the OpenAI Agents SDK", {}, (guests) => {
 
   test("types into running commands, with a terminal and without", { timeout: 60_000 }, async () => {
     /** Types, and waits until that has been answered. */
-    async function type(sessionId = 0, chars: string, wanted: string): Promise<string> {
+    async function type(sessionId = 0, chars: string, expected: string): Promise<string> {
       let heard = await session.writeStdin({ sessionId, chars });
-      await until(`the output contains ${wanted}`, async () => {
-        if (!heard.includes(wanted)) heard += await session.writeStdin({ sessionId });
-        return heard.includes(wanted);
+      await until(`the output contains ${expected}`, async () => {
+        if (!heard.includes(expected)) heard += await session.writeStdin({ sessionId });
+        return heard.includes(expected);
       });
       return heard;
     }
@@ -266,9 +266,9 @@ withGuests("the OpenAI Agents SDK", {}, (guests) => {
 
     const read = "tty; stty size; read -r line; echo got $line; sleep 600";
     const terminal = await session.exec({ cmd: read, tty: true, yieldTimeMs: 0 });
-    const heard = terminal.output + (await type(terminal.sessionId, "one\n", "got one\r\n"));
-    expect(heard).toMatch(/\/dev\/pts\/\d+\r\n/);
-    expect(heard).toContain("24 80\r\n");
+    const output = terminal.output + (await type(terminal.sessionId, "one\n", "got one\r\n"));
+    expect(output).toMatch(/\/dev\/pts\/\d+\r\n/);
+    expect(output).toContain("24 80\r\n");
     await type(terminal.sessionId, "\u0003", "exited with code 130");
   });
 
@@ -292,8 +292,8 @@ withGuests("the OpenAI Agents SDK", {}, (guests) => {
     await editor.updateFile({ type: "update_file", path: "b.txt", diff: "@@\n one\n-two\n+three", moveTo: "c/d.txt" });
     expect(await text("c/d.txt")).toContain("one\nthree");
     expect((await session.exec({ cmd: "stat -c %U c/d.txt" })).stdout).toBe("bob\n");
-    const gone = editor.updateFile({ type: "update_file", path: "b.txt", diff: "@@\n-one\n+two" });
-    await expect(gone).rejects.toMatchObject({ code: "apply_patch_file_not_found" });
+    const pending = editor.updateFile({ type: "update_file", path: "b.txt", diff: "@@\n-one\n+two" });
+    await expect(pending).rejects.toMatchObject({ code: "apply_patch_file_not_found" });
     await editor.deleteFile({ type: "delete_file", path: "c/d.txt" });
     await expect(editor.deleteFile({ type: "delete_file", path: "c/d.txt" })).rejects.toThrow("not there");
 

@@ -27,14 +27,14 @@ withGuests("the SDK", {}, (guests) => {
   });
 
   /** How often the command has started. */
-  const begun = async (file: string) => (await roomd.rooms.open(ROOM).drive.readText(file)).split("\n").length - 1;
+  const startCount = async (file: string) => (await roomd.rooms.open(ROOM).drive.readText(file)).split("\n").length - 1;
 
   test("runs a command with its output, exit code and input", async () => {
-    const heard: string[] = [];
+    const chunks: string[] = [];
     const done = await sandbox.exec("cat; echo $WORD; echo wrong >&2; exit 3", {
       stdin: "said\n",
       env: { WORD: "word" },
-      onStdout: (text) => heard.push(text),
+      onStdout: (text) => chunks.push(text),
     });
     expect(done).toMatchObject({
       stdout: "said\nword\n",
@@ -43,7 +43,7 @@ withGuests("the SDK", {}, (guests) => {
       signal: null,
       timedOut: false,
     });
-    expect(heard.join("")).toBe(done.stdout);
+    expect(chunks.join("")).toBe(done.stdout);
     expect((await sandbox.exec(["printf", "%s|", "a b", "c"])).stdout).toBe("a b|c|");
     expect(await sandbox.exec("sleep 60", { commandTimeoutMs: 300 })).toMatchObject({ timedOut: true });
     await expect(sandbox.exec("true", { cwd: "/none" })).rejects.toMatchObject({ code: "cwd_not_found" });
@@ -106,7 +106,7 @@ withGuests("the SDK", {}, (guests) => {
       expect([at, stdout, stderr, exitCode]).toEqual([at, whole.stdout, whole.stderr, 7]);
     }
     proxy.fault = () => null;
-    expect(await begun("/cut")).toBe(1);
+    expect(await startCount("/cut")).toBe(1);
   });
 
   test.each(["refused", "answer_lost"] as const)("a start whose call is %s runs once", async (fault) => {
@@ -115,23 +115,23 @@ withGuests("the SDK", {}, (guests) => {
     const { stdout } = await sandbox.exec(`echo begun >>/mnt/drive/${fault}; echo done`);
     proxy.fault = () => null;
     expect(stdout).toBe("done\n");
-    expect(await begun(`/${fault}`)).toBe(1);
+    expect(await startCount(`/${fault}`)).toBe(1);
   });
 
   test("resumes a command's output after a kill of the daemon", { timeout: 120_000 }, async () => {
     const command = "echo begun >>/mnt/drive/killed; for n in $(seq 40); do echo line $n; sleep 0.1; done";
-    let heard = "";
+    let output = "";
     const running = sandbox.exec(command, {
       onStdout: (text) => {
-        heard += text;
+        output += text;
       },
     });
-    await until("the command has started", () => heard.includes("line 3\n"));
+    await until("the command has started", () => output.includes("line 3\n"));
     await guests.daemon.restart("SIGKILL");
     const { stdout, exitCode } = await running;
     expect(stdout).toBe(Array.from({ length: 40 }, (_, index) => `line ${index + 1}\n`).join(""));
-    expect([exitCode, heard]).toEqual([0, stdout]);
-    expect(await begun("/killed")).toBe(1);
+    expect([exitCode, output]).toEqual([0, stdout]);
+    expect(await startCount("/killed")).toBe(1);
   });
 
   test("opens a terminal", async () => {
@@ -167,13 +167,13 @@ withGuests("the SDK", {}, (guests) => {
   test("creates a room from one, and ends both", { timeout: 120_000 }, async () => {
     let roomId: string;
     {
-      await using alone = await Sandbox.create({
+      await using standalone = await Sandbox.create({
         url: guests.daemon.url,
         apiKey: guests.daemon.apiKey,
         memoryMib: 256,
       });
-      roomId = alone.roomId;
-      expect((await alone.exec("echo alone")).stdout).toBe("alone\n");
+      roomId = standalone.roomId;
+      expect((await standalone.exec("echo alone")).stdout).toBe("alone\n");
     }
     await expect(roomd.rooms.open(roomId).get()).rejects.toBeInstanceOf(ProblemError);
   });

@@ -121,8 +121,8 @@ function dealer(chance: Chance): (late: boolean) => Fault {
 }
 
 function onceOver(): () => boolean {
-  let asked = 0;
-  return () => asked++ > 0;
+  let callCount = 0;
+  return () => callCount++ > 0;
 }
 
 type Sample = { pid: number; at: number; mib: number };

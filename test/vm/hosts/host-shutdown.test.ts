@@ -57,8 +57,8 @@ withGuests("a host that is shut down", {}, (guests) => {
     const before = { owl: (await counted("owl")).length, bat: (await counted("bat")).length };
     expect(await check()).toMatchObject({ status: "ok", message: expect.stringMatching(/\b2 sandboxes\b/) });
 
-    const said = await daemon.cli(["hibernate", "--all", "--json"]);
-    expect([said.status, JSON.parse(said.stdout)]).toEqual([0, { hibernated: 2, left_out: [] }]);
+    const result = await daemon.cli(["hibernate", "--all", "--json"]);
+    expect([result.status, JSON.parse(result.stdout)]).toEqual([0, { hibernated: 2, left_out: [] }]);
     expect([daemon.exitCode, processesOf(daemon, "qemu")]).toEqual([0, []]);
 
     const began = performance.now();
@@ -96,8 +96,8 @@ withGuests("a host that is shut down", {}, (guests) => {
       message: expect.stringMatching(/\bnight\/owl \(.*virtiofsd/),
       remedy: expect.any(String),
     });
-    const said = await daemon.cli(["hibernate", "--all", "--json"]);
-    expect([said.status, JSON.parse(said.stdout)]).toEqual([
+    const result = await daemon.cli(["hibernate", "--all", "--json"]);
+    expect([result.status, JSON.parse(result.stdout)]).toEqual([
       1,
       { hibernated: 1, left_out: [expect.objectContaining({ room_id: "night", agent_id: "owl", sandbox_id })] },
     ]);

@@ -36,35 +36,35 @@ describe.skipIf(reason !== null)("a guest of another host", () => {
     const quick = await mcp.call("sandbox_exec", { ...args, command: "echo out; echo err >&2; exit 3" });
     expect(quick).toMatchObject({ ok: true, result: { exit_code: 3, stdout: "out\n", stderr: "err\n" } });
     const command = "for n in 1 2 3; do echo $n; sleep 0.5; done";
-    const begun = await mcp.call("sandbox_exec", { ...args, command, background: true });
-    expect(begun.result).toMatchObject({ state: "running" });
-    let told = String(begun.result.stdout ?? "");
-    for (let next: Json = begun.result.next; next; ) {
+    const started = await mcp.call("sandbox_exec", { ...args, command, background: true });
+    expect(started.result).toMatchObject({ state: "running" });
+    let output = String(started.result.stdout ?? "");
+    for (let next: Json = started.result.next; next; ) {
       const page = await mcp.call("sandbox_exec", next.arguments);
-      told += page.result.stdout ?? "";
+      output += page.result.stdout ?? "";
       next = page.result.next;
     }
-    expect(told).toBe("1\n2\n3\n");
+    expect(output).toBe("1\n2\n3\n");
     await mcp.close();
   });
 
   test("has its files written and read by tools of the other host", async () => {
     const mcp = await connectMcp(other, { key: owner.apiKey, tools: "small" });
-    const where = { room: "r", agent: "worker", path: "/root/of other/é.txt" };
+    const location = { room: "r", agent: "worker", path: "/root/of other/é.txt" };
     const content = "first line\nlast line\n".repeat(2000);
-    expect(await mcp.call("write_file", { ...where, content })).toMatchObject({ ok: true });
-    const edited = await mcp.call("edit_file", { ...where, old: "first", new: "1st", all: true });
+    expect(await mcp.call("write_file", { ...location, content })).toMatchObject({ ok: true });
+    const edited = await mcp.call("edit_file", { ...location, old: "first", new: "1st", all: true });
     expect(edited).toMatchObject({ ok: true, result: { replaced: 2000 } });
-    const part = await mcp.result("read_file", { ...where, offset: 4, limit: 4 });
+    const part = await mcp.result("read_file", { ...location, offset: 4, limit: 4 });
     expect(part.content[0].text).toMatch(/^line\n\[bytes 4 to 8 of 38,000; /);
     expect(await owner.sh("r", "worker", "wc -c '/root/of other/é.txt'")).toMatch(/^38000 /);
-    expect(await mcp.call("read_file", { ...where, path: "/root/none" })).toMatchObject({ code: "path_not_found" });
-    expect(await mcp.call("read_file", { ...where, path: "/root" })).toMatchObject({ code: "is_directory" });
+    expect(await mcp.call("read_file", { ...location, path: "/root/none" })).toMatchObject({ code: "path_not_found" });
+    expect(await mcp.call("read_file", { ...location, path: "/root" })).toMatchObject({ code: "is_directory" });
     // A URL would resolve it, and the other host carry out another operation.
     for (const path of ["/../../../../sandboxes", "/root/../../etc/passwd", "/%2e%2e/../x"])
-      expect(await mcp.call("write_file", { ...where, path, content: "x" })).toMatchObject({ code: "invalid_path" });
-    expect(await mcp.call("read_file", { ...where, path: "/root/./of other//é.txt" })).toMatchObject({ ok: true });
-    expect(await mcp.call("read_file", { ...where, offset: 38_000 })).toMatchObject({ ok: true });
+      expect(await mcp.call("write_file", { ...location, path, content: "x" })).toMatchObject({ code: "invalid_path" });
+    expect(await mcp.call("read_file", { ...location, path: "/root/./of other//é.txt" })).toMatchObject({ ok: true });
+    expect(await mcp.call("read_file", { ...location, offset: 38_000 })).toMatchObject({ ok: true });
     await mcp.close();
   });
 
@@ -125,9 +125,9 @@ describe.skipIf(reason !== null)("a guest of another host", () => {
       expect(existsSync(join(to.dataDir, "sandboxes", before.sandbox_id))).toBe(true);
       await run(`touch ${gate}`);
       expect((await other.ok("POST", `${sandbox}/exec`, waits)).stdout).toBe("through\n");
-      const counted = Number(await run("cat /dev/shm/count"));
-      expect(counted).toBeGreaterThan(count);
-      count = counted;
+      const current = Number(await run("cat /dev/shm/count"));
+      expect(current).toBeGreaterThan(count);
+      count = current;
       await until("the sandbox counts on", async () => Number(await run("cat /dev/shm/count")) > count, 30_000);
       const { sandbox_id, agent_id, ports } = await owner.ok("GET", sandbox);
       expect({ sandbox_id, agent_id }).toEqual({ sandbox_id: before.sandbox_id, agent_id: "worker" });
@@ -178,12 +178,12 @@ describe.skipIf(reason !== null)("a guest of another host", () => {
 
     test("the password of an SSH access is valid on both hosts, another is not", async () => {
       const { token, access_id } = await other.ok("POST", "/v1/rooms/r/sandboxes/worker/ssh-access", {});
-      const asked = async (password: string) => (await client.sshByPassword(USER, password, ["exit 4"])).status;
-      expect(await asked(token)).toBe(4);
-      expect(await asked(owner.apiKey)).toBe(4);
-      expect(await asked(`${token}x`)).toBe(255);
+      const loginStatus = async (password: string) => (await client.sshByPassword(USER, password, ["exit 4"])).status;
+      expect(await loginStatus(token)).toBe(4);
+      expect(await loginStatus(owner.apiKey)).toBe(4);
+      expect(await loginStatus(`${token}x`)).toBe(255);
       await other.ok("DELETE", `/v1/rooms/r/sandboxes/worker/ssh-access/${access_id}`);
-      expect(await asked(token)).toBe(255);
+      expect(await loginStatus(token)).toBe(255);
     });
 
     test("a session is informed that the room moves, on either host, and the user can log in again", async () => {
@@ -201,9 +201,9 @@ describe.skipIf(reason !== null)("a guest of another host", () => {
     test("a session ends with its key and with the room's host, with a reason", async () => {
       const left = client.startAs(USER, owner.apiKey, ["echo begun; sleep 1000"]);
       const held = client.start(USER, ["echo begun; sleep 1000"]);
-      const begun = [left, held].map((each) => new Promise((resolve) => each.stdout?.once("data", resolve)));
+      const started = [left, held].map((each) => new Promise((resolve) => each.stdout?.once("data", resolve)));
       const [leftEnd, heldEnd] = [ended(left), ended(held)];
-      await Promise.all(begun);
+      await Promise.all(started);
       await owner.ok("DELETE", `/v1/orgs/self/ssh-keys/${ssh_key_id}`);
       expect(await heldEnd).toMatchObject({ status: 255, stderr: expect.stringContaining("no longer valid") });
       expect((await client.ssh(USER, ["true"])).stderr).toContain("Permission denied");

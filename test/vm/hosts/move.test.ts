@@ -37,14 +37,14 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
 
   /** Retries until the room has moved; throws if it cannot move. Returns the answer. */
   async function moved(room: string, to: TestDaemon): Promise<Json> {
-    let said: Json = null;
+    let body: Json = null;
     await until(`${room} has moved`, async () => {
       const answer = await one.api("POST", `/v1/rooms/${room}/move`, { host: nameOf(to) });
-      said = answer.body;
-      if (answer.status >= 300 && said.code !== "room_moving") throw new Error(JSON.stringify(said));
+      body = answer.body;
+      if (answer.status >= 300 && body.code !== "room_moving") throw new Error(JSON.stringify(body));
       return answer.status < 300;
     });
-    return said;
+    return body;
   }
 
   async function untilRuns(room: string, agent: string): Promise<void> {
@@ -95,21 +95,21 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
         delete reached.env.ROOMD_FAULT_POINT;
         await service.knowEachOther();
         await untilRuns(ROOM, "w");
-        const said = reached.log.length;
-        const before = await counted();
+        const logStart = reached.log.length;
+        const before = await currentCount();
         const sending = senders([one, two], ROOM);
-        const asked = source.api("POST", `/v1/rooms/${ROOM}/move`, { host: nameOf(goal) }).catch(() => null);
+        const request = source.api("POST", `/v1/rooms/${ROOM}/move`, { host: nameOf(goal) }).catch(() => null);
         if (isItself) await until("the daemon has exited", () => !victim.runs, BACK_MS);
         else {
           await until(
             "the daemon is at the fault point",
-            () => reached.log.slice(said).includes(`"move.${point}"`),
+            () => reached.log.slice(logStart).includes(`"move.${point}"`),
             BACK_MS,
           );
           await victim.end("SIGKILL");
           process.kill(reached.pid, "SIGUSR2");
         }
-        await asked;
+        await request;
         await victim.restart();
         await service.knowEachOther();
         await until(
@@ -128,7 +128,7 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
         expect(await numbers()).toEqual(expect.arrayContaining(sent));
         expect(new Set(await numbers()).size).toBe((await numbers()).length);
         const after = await until("the sandbox counts on", async () => {
-          const count = await counted();
+          const count = await currentCount();
           return count > before && count;
         });
         console.log(`${point}, ${killed} killed: on ${nameOf(here)}, ${before} → ${after}, ${sent.length} messages`);
@@ -140,14 +140,14 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
       360_000,
     );
 
-    const counted = async () => Number(await one.sh(ROOM, "w", "cat /dev/shm/count"));
+    const currentCount = async () => Number(await one.sh(ROOM, "w", "cat /dev/shm/count"));
     /** If the host's daemon was killed during the guest's resume, the guest may get its drive a moment later. */
     const linesOf = async (path: string) => {
-      const asked = { command: `cat /mnt/drive/${path}`, timeout_ms: 60_000 };
+      const request = { command: `cat /mnt/drive/${path}`, timeout_ms: 60_000 };
       const { stdout } = await until(
         "the drive is mounted",
         async () => {
-          const done = await one.exec(ROOM, "w", asked);
+          const done = await one.exec(ROOM, "w", request);
           if (done.exit_code !== 0) console.log(`the drive is not there yet: ${done.stderr}`);
           return done.exit_code === 0 && done;
         },
@@ -225,14 +225,14 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
     await two.restart();
     delete two.env.ROOMD_FAULT_POINT;
     await service.knowEachOther();
-    const said = two.log.length;
-    const asked = one.api("POST", `/v1/rooms/${room}/move`, { host: "host-2" });
-    await until("the daemon is at the fault point", () => two.log.slice(said).includes('"move.ready"'), BACK_MS);
+    const logStart = two.log.length;
+    const request = one.api("POST", `/v1/rooms/${room}/move`, { host: "host-2" });
+    await until("the daemon is at the fault point", () => two.log.slice(logStart).includes('"move.ready"'), BACK_MS);
     const [room_uid = ""] = readdirSync(join(two.dataDir, "arriving"));
     rmSync(join(two.dataDir, "arriving", room_uid, "sandboxes", made.sandbox_id, "saved.json"));
     process.kill(two.pid, "SIGUSR2");
     const since = performance.now();
-    expect((await asked).body.code).toBe("room_moving");
+    expect((await request).body.code).toBe("room_moving");
     await until("the room is active", async () => (await one.api("GET", `/v1/rooms/${room}`)).status === 200, BACK_MS);
     console.log(`a guest that cannot be had: its room was open after ${Math.round(performance.now() - since)} ms`);
     await untilRuns(room, "kept");
@@ -260,7 +260,7 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
     let isOver = false;
     let sending = 0;
     const sent: string[] = [];
-    const heard: Record<string, string[]> = { a: [], b: [], c: [], d: [] };
+    const received: Record<string, string[]> = { a: [], b: [], c: [], d: [] };
     const rounds: Record<string, number> = { a: 0, b: 0, c: 0, d: 0 };
     const over = new AbortController();
     const agents = names.map((name, index) => {
@@ -271,11 +271,11 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
     const talks = agents.map(async ({ name, agent }, index) => {
       const next = names[(index + 1) % names.length] as string;
       for (let n = 0; !isOver; n++) {
-        const said = `${name} to ${next}: ${n}`;
+        const text = `${name} to ${next}: ${n}`;
         sending++;
-        await agent.send(next, said, { messageId: `${name}-${n}` });
+        await agent.send(next, text, { messageId: `${name}-${n}` });
         sending--;
-        sent.push(said);
+        sent.push(text);
         await agent.barrier(`round-${n}`, { participants: names, timeoutMs: 300_000, signal: over.signal });
         rounds[name] = n + 1;
       }
@@ -283,7 +283,7 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
     const hears = agents.map(async ({ name, agent }) => {
       while (!over.signal.aborted) {
         const message = await agent.wait<string>({ timeoutMs: 1_000, signal: over.signal });
-        if (message) heard[name]?.push(message.payload);
+        if (message) received[name]?.push(message.payload);
       }
     });
     const failed: unknown[] = [];
@@ -299,13 +299,13 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
     }
     isOver = true;
     const last = Math.min(...Object.values(rounds));
-    const isHeard = (said: string) => Object.values(heard).flat().includes(said);
+    const isHeard = (text: string) => Object.values(received).flat().includes(text);
     await until("all sent messages have arrived", () => sending === 0 && sent.every(isHeard), BACK_MS);
     over.abort();
     await all;
     for (const each of clients) each.close();
     console.log(`four agents: away for ${away.join(", ")} ms; ${sent.length} messages, ${last} rounds`);
-    expect(Object.values(heard).flat().sort()).toEqual([...sent].sort());
+    expect(Object.values(received).flat().sort()).toEqual([...sent].sort());
     expect(failed).toEqual([]);
     expect(last).toBeGreaterThan(0);
     for (const agent of ["a", "b"]) {

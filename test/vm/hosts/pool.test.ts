@@ -51,11 +51,11 @@ withGuests("the warm pool", { env: { ROOMD_POOL_SIZE: "1" } }, (guests) => {
   test("rehearses with temporary devices and a read-only drive, and both are gone when a machine is ready", async () => {
     const { daemon } = guests;
     await daemon.end("SIGTERM");
-    const said = daemon.log.length;
+    const logStart = daemon.log.length;
     daemon.env[FAULT_VARIABLE] = "pool.rehearsing=stall";
     await daemon.serve();
     delete daemon.env[FAULT_VARIABLE];
-    await until("a machine warms up", () => daemon.log.slice(said).includes("pool.rehearsing"));
+    await until("a machine warms up", () => daemon.log.slice(logStart).includes("pool.rehearsing"));
     const [id = ""] = readdirSync(join(daemon.runtimeDir, "g"));
     const drive = join(daemon.runtimeDir, "g", id, "rehearsal", "drive");
     expect(statSync(drive)).toMatchObject({ uid: 0, mode: 0o40555 });
@@ -68,7 +68,7 @@ withGuests("the warm pool", { env: { ROOMD_POOL_SIZE: "1" } }, (guests) => {
     for (const pid of shares)
       expect(readFileSync(`/proc/${pid}/uid_map`, "utf8")).toMatch(/^\s*0\s+[1-9]\d{4,}\s+65536$/m);
     process.kill(daemon.pid, "SIGUSR2");
-    await until("the warm machine is ready", () => daemon.log.slice(said).includes('"ready_ms":'));
+    await until("the warm machine is ready", () => daemon.log.slice(logStart).includes('"ready_ms":'));
     for (const left of ["rehearsal", "fs"]) expect(existsSync(join(daemon.runtimeDir, "g", id, left))).toBe(false);
     expect([processesOf(daemon, "virtiofsd"), processesOf(daemon, "vsock")]).toEqual([[], []]);
     await daemon.room("rehearsed");

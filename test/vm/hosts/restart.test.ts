@@ -38,14 +38,14 @@ withGuests("a daemon that is killed", ofItsOwn, (guests) => {
       for (const name of names) {
         await daemon.exec("kept", name, { command: `setsid sh -c '${count}' > /dev/null 2>&1 &` });
       }
-      const counted = (name: string) =>
+      const countOf = (name: string) =>
         daemon.sh("kept", name, "test ! -s /tmp/count || cat /tmp/count").then((text) => Number(text));
       const qemus = () => records.flatMap(({ sandbox_id }) => processesOf(daemon, "qemu", sandbox_id));
       const pids = qemus();
       expect(pids).toHaveLength(names.length);
 
       const last = new Map<string, number>();
-      for (const name of names) last.set(name, await until("the counter runs", () => counted(name)));
+      for (const name of names) last.set(name, await until("the counter runs", () => countOf(name)));
       const startsMs: number[] = [];
       for (let kill = 1; kill <= kills; kill++) {
         await daemon.end("SIGKILL");
@@ -53,7 +53,7 @@ withGuests("a daemon that is killed", ofItsOwn, (guests) => {
         await daemon.serve();
         await daemon.ok("GET", "/v1/rooms/kept/sandboxes");
         startsMs.push(Math.round(performance.now() - startedAt));
-        const counts = await Promise.all(names.map(counted));
+        const counts = await Promise.all(names.map(countOf));
         for (const [index, name] of names.entries()) {
           expect(counts[index]).toBeGreaterThan(last.get(name) ?? 0);
           last.set(name, counts[index] ?? 0);

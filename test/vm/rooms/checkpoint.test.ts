@@ -56,8 +56,8 @@ withGuests("checkpoints", {}, (guests) => {
       await write("first", "/mark", "before");
       for (const agent of AGENTS) {
         const argv = ["python3", "/mnt/drive/agent.py", String(ROUNDS), AGENTS.join()];
-        const begun = { exec_id: "agent", argv, timeout_ms: LONG_MS };
-        await daemon.ok("POST", `/v1/rooms/first/sandboxes/${agent}/executions`, begun);
+        const request = { exec_id: "agent", argv, timeout_ms: LONG_MS };
+        await daemon.ok("POST", `/v1/rooms/first/sandboxes/${agent}/executions`, request);
       }
       await until("the agents are halfway", async () => (await read("first", "/one.log"))?.includes(".2."), LONG_MS);
       const taken: Json = await daemon.ok("POST", "/v1/rooms/first/checkpoints", { name: "the cut" });
@@ -96,10 +96,10 @@ withGuests("checkpoints", {}, (guests) => {
       expect(await read("first", "/mark")).toBe("after");
       expect(await read("second", "/mark")).toBe("before");
       // New commands have the room's own name in their environment; with the former name they reach their own room and nothing else.
-      const said =
+      const command =
         "curl -s $ROOMD_URL/v1/rooms/first/drive/read?path=/mark; echo; curl -s $ROOMD_URL/v1/rooms/second/drive/read?path=/mark";
-      expect(await sh("second", "one", `echo $ROOMD_ROOM_ID; ${said}`)).toMatch(/^second\n.*"before".*\n.*"before"/);
-      expect(await sh("first", "one", said)).toMatch(/"after".*\n.*room_not_found/);
+      expect(await sh("second", "one", `echo $ROOMD_ROOM_ID; ${command}`)).toMatch(/^second\n.*"before".*\n.*"before"/);
+      expect(await sh("first", "one", command)).toMatch(/"after".*\n.*room_not_found/);
     },
     3 * LONG_MS,
   );
@@ -203,9 +203,9 @@ withGuests("checkpoints", {}, (guests) => {
     const { items } = await daemon.ok("GET", "/v1/rooms/first/sandboxes");
     const states = items.map(({ agent_id, state }: Json) => `${agent_id} ${state}`).sort();
     expect(states).toEqual(["four hibernated", "one running", "three paused", "two running"]);
-    const said = "cat /root/own /mnt/drive/mark; echo; readlink /mnt/drive/link-one; touch /mnt/drive/new";
+    const command = "cat /root/own /mnt/drive/mark; echo; readlink /mnt/drive/link-one; touch /mnt/drive/new";
     for (const agent of ["one", "two"]) {
-      expect(await sh("first", agent, said)).toBe(`${agent}\nthen\nagent.py`);
+      expect(await sh("first", agent, command)).toBe(`${agent}\nthen\nagent.py`);
     }
     expect((await daemon.api("GET", "/v1/rooms/first/messages/late")).status).toBe(404);
     expect((await daemon.ok("GET", "/v1/rooms/first/messages/early")).state).toBe("queued");

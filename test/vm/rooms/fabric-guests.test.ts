@@ -53,8 +53,8 @@ withGuests("guests and others in one room", { env: { ROOMD_AUDIT_READS: "false" 
       let killed = 0;
       const killing = (async () => {
         for (; killed < KILLS; killed++) {
-          const wanted = ((killed + chance.next()) / KILLS) * rest * 0.95;
-          while (history.acknowledged.length < wanted) await Bun.sleep(5);
+          const target = ((killed + chance.next()) / KILLS) * rest * 0.95;
+          while (history.acknowledged.length < target) await Bun.sleep(5);
           await daemon.restart("SIGKILL");
         }
       })();
@@ -114,8 +114,8 @@ withGuests("a barrier of eight guests", {}, (guests) => {
     return items
       .filter(({ details }: Json) => details.barrier_id === barrierId)
       .map(({ agent_id, at, duration_ms, error_code }: Json) => {
-        const begun = Date.parse(at);
-        return { agent: agent_id, at: begun, end: begun + duration_ms, code: error_code };
+        const startedAt = Date.parse(at);
+        return { agent: agent_id, at: startedAt, end: startedAt + duration_ms, code: error_code };
       });
   };
 
@@ -150,15 +150,15 @@ withGuests("a barrier of eight guests", {}, (guests) => {
   long(
     "is broken by the end of one guest, which the others are informed of",
     async () => {
-      const [gone = "", ...others] = agents;
+      const [removed = "", ...others] = agents;
       const waits = others.map((agent) => arrive(agent, "broken"));
       await waiting("broken", PARTIES - 1);
-      await guests.daemon.ok("DELETE", `${path}/sandboxes/${gone}`);
+      await guests.daemon.ok("DELETE", `${path}/sandboxes/${removed}`);
       for (const answer of await Promise.all(waits)) {
         expect(answer).toMatchObject({
           status: 409,
           code: "barrier_broken",
-          details: { dead: [gone], missing: [gone] },
+          details: { dead: [removed], missing: [removed] },
         });
       }
     },
@@ -175,10 +175,10 @@ withGuests("a barrier of eight guests", {}, (guests) => {
       await Promise.all(waits);
       const { items } = await guests.daemon.ok("GET", "/v1/orgs/self/audit?limit=1000");
       const end = items.find(({ event, room_id }: Json) => event === "room.destroyed" && room_id === room);
-      const begun = Date.parse(end.at);
+      const startedAt = Date.parse(end.at);
       const answered = items
         .filter(({ details, error_code }: Json) => details.barrier_id === "deleted" && error_code === "room_destroying")
-        .map(({ at, duration_ms }: Json) => Math.round(Date.parse(at) + duration_ms - begun));
+        .map(({ at, duration_ms }: Json) => Math.round(Date.parse(at) + duration_ms - startedAt));
       console.log(
         `room deleted: its ${answered.length} waiters answered after ${answered.join(" ")} ms of ${end.duration_ms}`,
       );

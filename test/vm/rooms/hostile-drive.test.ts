@@ -80,8 +80,8 @@ withGuests("a hostile guest's drive", {}, (guests) => {
 
   /** Invariants of every answer, whatever the guest does concurrently. */
   function mustBeHarmless(call: string, path: string, { status, body }: Answer): void {
-    const told = JSON.stringify(body);
-    expect([call, path, told.includes(SECRET) || told.includes(btoa(SECRET)), status >= 500]).toEqual([
+    const text = JSON.stringify(body);
+    expect([call, path, text.includes(SECRET) || text.includes(btoa(SECRET)), status >= 500]).toEqual([
       call,
       path,
       false,
@@ -235,7 +235,7 @@ withGuests("a hostile guest's drive", {}, (guests) => {
     const outcomes = new Map<string, number>();
     const deadline = performance.now() + raceSeconds * 1000;
     let slowest = 0;
-    const walk = async (path: string, mayWrite: boolean) => {
+    const probe = async (path: string, mayWrite: boolean) => {
       const calls = Object.entries(everyCall(path)).filter(([name]) => mayWrite || READS.includes(name));
       while (performance.now() < deadline) {
         for (const [name, call] of calls) {
@@ -250,8 +250,8 @@ withGuests("a hostile guest's drive", {}, (guests) => {
       }
     };
     await Promise.all([
-      ...["race/read", "race/read/secret", "race/read/inner", "race"].map((path) => walk(path, false)),
-      ...["race/write", "race/write/secret", "race/write/new"].map((path) => walk(path, true)),
+      ...["race/read", "race/read/secret", "race/read/inner", "race"].map((path) => probe(path, false)),
+      ...["race/write", "race/write/secret", "race/write/new"].map((path) => probe(path, true)),
     ]);
     await daemon.ok("POST", drive("write"), { path: "stop", content: "" });
     const raced = await racing;

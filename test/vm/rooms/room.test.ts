@@ -42,7 +42,7 @@ withGuests("three guests", {}, (guests) => {
     expect(await sh("reviewer", "room inbox")).toMatch(/^worker msg_\S+ look at this$/);
     expect(await sh("reviewer", "room inbox")).toBe("");
     const path = `/v1/rooms/${ROOM}/messages`;
-    const asked = guests.daemon.ok("POST", path, {
+    const pending = guests.daemon.ok("POST", path, {
       source: "operator",
       destination: "worker",
       payload: { n: 6 },
@@ -52,7 +52,7 @@ withGuests("three guests", {}, (guests) => {
     const [from, id, ...task] = (await sh("worker", "room wait --timeout 60")).split(" ");
     expect([from, task.join(" ")]).toEqual(["operator", '{"n":6}']);
     await sh("worker", `room reply ${id} --data 42`);
-    expect((await asked).reply).toMatchObject({ source: "worker", payload: 42 });
+    expect((await pending).reply).toMatchObject({ source: "worker", payload: 42 });
     const { items } = await guests.daemon.ok("GET", `/v1/rooms/${ROOM}/audit?event=message.sent&agent_id=worker`);
     expect(items[0]).toMatchObject({ source: "vsock", actor: { type: "sandbox", name: "worker" }, outcome: "success" });
   });
@@ -98,8 +98,8 @@ withGuests("three guests", {}, (guests) => {
   test("run the examples of the template's documentation", async () => {
     expect(Object.keys(examples)).toEqual(["sh", "python"]);
     const worker = run("worker", String(examples.sh));
-    const asked = await run("planner", `cat >/tmp/ask.py <<'END'\n${examples.python}END\npython3 /tmp/ask.py`);
-    expect(asked).toMatchObject({ exit_code: 0, stdout: "42\n" });
+    const result = await run("planner", `cat >/tmp/ask.py <<'END'\n${examples.python}END\npython3 /tmp/ask.py`);
+    expect(result).toMatchObject({ exit_code: 0, stdout: "42\n" });
     expect(await worker).toMatchObject({ exit_code: 0, stderr: "" });
     expect(await sh("planner", "room wait --timeout 30")).toMatch(/^worker \S+ done$/);
     expect(await sh("reviewer", "cat /mnt/drive/results/*")).toBe("42");
@@ -110,7 +110,7 @@ withGuests("three guests", {}, (guests) => {
     const passed = await Promise.all(AGENTS.map((agent) => sh(agent, line("together"))));
     expect(passed).toEqual(AGENTS.map(() => "together 1: released"));
     const left = ["planner", "reviewer"].map((agent) => run(agent, line("broken")));
-    const asked = run("planner", "room request worker 'are you there' --timeout 60");
+    const pending = run("planner", "room request worker 'are you there' --timeout 60");
     await until("all three agents wait", async () => {
       const { items } = await guests.daemon.ok("GET", `/v1/rooms/${ROOM}/agents`);
       return items.flatMap((item: Json) => item.waiting_on).length === 3;
@@ -119,7 +119,7 @@ withGuests("three guests", {}, (guests) => {
     for (const each of left) {
       expect(await each).toMatchObject({ exit_code: 1, stderr: expect.stringContaining("barrier_broken") });
     }
-    expect(await asked).toMatchObject({ exit_code: 1, stderr: expect.stringContaining("agent_unavailable") });
+    expect(await pending).toMatchObject({ exit_code: 1, stderr: expect.stringContaining("agent_unavailable") });
   });
 
   test("have no access to the room when detached from it", async () => {

@@ -80,7 +80,7 @@ cat >/etc/roomd/after-restore.d/10-agent <<'END'
 ${HOOK}END
 chmod +x /root/agent /etc/roomd/after-restore.d/10-agent`;
 
-const until = <T>(what: string, probe: () => T | Promise<T>) => untilWithin(what, probe, PATIENCE_MS);
+const until = <T>(description: string, probe: () => T | Promise<T>) => untilWithin(description, probe, PATIENCE_MS);
 
 /** The idle daemon's use of resources: private and resident memory, and its share of a core. */
 interface Rest {
@@ -139,8 +139,8 @@ describe.skipIf(reason !== null)("long tests", { timeout: LONG_TIMEOUT_MS }, () 
     test("use no process, memory or CPU while hibernated, and are all listed", async () => {
       const { daemon } = guests;
       const rest = await atRest();
-      const change = (what: keyof Rest, digits: number) =>
-        `${before[what].toFixed(digits)} → ${rest[what].toFixed(digits)}`;
+      const change = (metric: keyof Rest, digits: number) =>
+        `${before[metric].toFixed(digits)} → ${rest[metric].toFixed(digits)}`;
       console.log(
         `the daemon without sleepers → with ${SLEEPERS}: ${change("private_mib", 1)} MiB of its own, ` +
           `${change("resident_mib", 1)} MiB resident, ${change("processor", 4)} of a core over ${REST_MS / 1000} s`,
@@ -200,8 +200,8 @@ describe.skipIf(reason !== null)("long tests", { timeout: LONG_TIMEOUT_MS }, () 
       const calls = range(CALLERS / 2);
       await Promise.all(calls.flatMap((index) => [tell(name, `at once ${index}`), numbered(index)]));
       await asleep([name]);
-      const said = calls.map((index) => `at once ${index}`);
-      expect(heard(name).slice(-calls.length).map(wordOf).sort()).toEqual(said);
+      const expectedWords = calls.map((index) => `at once ${index}`);
+      expect(heard(name).slice(-calls.length).map(wordOf).sort()).toEqual(expectedWords);
       expect(heard(name)).toHaveLength(sent.get(name)?.length ?? 0);
       // One resume, of whichever came first.
       const events = (await unasked()).get(name) ?? [];

@@ -55,10 +55,10 @@ withGuests("a daemon that is killed while a sandbox is in standby", {}, (guests)
         const { state } = await daemon.ok("GET", path("between"));
         const ready = verb === "standby" ? "running" : "paused";
         if (state !== ready) await daemon.ok("POST", path("between", verb === "standby" ? "/resume" : "/standby"));
-        const asked = daemon.api("POST", path("between", `/${verb}`)).catch(() => null);
+        const pending = daemon.api("POST", path("between", `/${verb}`)).catch(() => null);
         await Bun.sleep(delayMs);
         await daemon.end("SIGKILL");
-        const answer = await asked;
+        const answer = await pending;
         await daemon.serve();
         const settled = await until("the sandbox is at rest", async () => {
           const found = await daemon.ok("GET", path("between"));

@@ -37,40 +37,40 @@ withGuests("standby", { env: PRICED }, (guests) => {
   const skewMs = async (name: string) => (await guests.daemon.ok("GET", path(name, "/metrics"))).clock_skew_ms;
 
   /** Waits until a command reports that it runs, by creating this file. */
-  const begun = (file: string) =>
+  const started = (file: string) =>
     until("the command runs", async () => (await guests.daemon.api("GET", drive(`stat?path=${file}`))).status === 200);
 
   /** Starts a counter that writes to the drive, so that it can be read while the guest is paused. */
   async function startCounter(name: string): Promise<() => Promise<number>> {
     const count = `i=0; while :; do i=$((i+1)); echo $i >/mnt/drive/${name}.new; mv /mnt/drive/${name}.new /mnt/drive/${name}; sleep 0.05; done`;
     await sh(name, `setsid sh -c '${count}' >/dev/null 2>&1 &`);
-    const counted = async () => {
+    const currentCount = async () => {
       const { status, body } = await guests.daemon.api("GET", drive(`read?path=${name}`));
       return status === 200 ? Number(body.content) : 0;
     };
-    await until("the counter runs", async () => (await counted()) > 0);
-    return counted;
+    await until("the counter runs", async () => (await currentCount()) > 0);
+    return currentCount;
   }
 
   describe("a sandbox", () => {
     test("pauses and resumes repeatedly, with a correct clock each time", async () => {
       const { sandbox_id } = await guests.daemon.sandbox("still", "counter", guests.cid());
-      const counted = await startCounter("counter");
+      const currentCount = await startCounter("counter");
       const qemu = processesOf(guests.daemon, "qemu", sandbox_id);
       for (let round = 0; round < shortOrLong("rounds of standby", 2, 40); round++) {
         const paused = await standby("counter");
         expect(paused).toMatchObject({ state: "paused", status: { reason: "standby" }, exit: null });
-        const [before, cpu, used] = [await counted(), cpuTicks(qemu[0] ?? 0), await metered("counter")];
+        const [before, cpu, used] = [await currentCount(), cpuTicks(qemu[0] ?? 0), await metered("counter")];
         expect(used.exec_count).toBe(1);
         expect(used.sandbox_seconds).toBeGreaterThan(0);
         await Bun.sleep(STILL_MS);
         expect(await metered("counter")).toEqual(used);
-        expect(await counted()).toBe(before);
+        expect(await currentCount()).toBe(before);
         // A tick or two for its monitor; a running guest takes far more even when it idles.
         expect(cpuTicks(qemu[0] ?? 0) - cpu).toBeLessThanOrEqual(2);
         expect(await resume("counter")).toMatchObject({ state: "running", status: { reason: "resumed" } });
         expect(Math.abs(await skewMs("counter"))).toBeLessThanOrEqual(50);
-        await until("the counter runs on", async () => (await counted()) > before);
+        await until("the counter runs on", async () => (await currentCount()) > before);
       }
       expect(processesOf(guests.daemon, "qemu", sandbox_id)).toEqual(qemu);
       await destroy("counter");
@@ -81,14 +81,14 @@ withGuests("standby", { env: PRICED }, (guests) => {
       // On a busy host, starting the command takes seconds of that limit.
       const body = { command: ">/mnt/drive/timed; sleep 2; echo done", timeout_ms: TIMEOUT_MS };
       const waiting = guests.daemon.exec("still", "timed", body);
-      await begun("timed");
+      await started("timed");
       await standby("timed");
       await Bun.sleep(TIMEOUT_MS + 500);
       await resume("timed");
       expect(await waiting).toMatchObject({ exit_code: 0, timed_out: false, stdout: "done\n" });
       // A command that is too slow in its own time is still ended, at that time.
       const slow = guests.daemon.exec("still", "timed", { command: ">/mnt/drive/slow; sleep 60", timeout_ms: 1_500 });
-      await begun("slow");
+      await started("slow");
       await standby("timed");
       await Bun.sleep(STILL_MS);
       await resume("timed");
@@ -112,7 +112,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
       });
       // If a round fails, its error is reported instead.
       Promise.all([out, into]).catch(() => {});
-      await Promise.all([begun("out"), begun("into")]);
+      await Promise.all([started("out"), started("into")]);
       for (let round = 0; round < shortOrLong("rounds under a flood", 3, 30); round++) {
         await standby("flood");
         await Bun.sleep(100);
@@ -133,7 +133,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
       const ended = writing.finally(() => {
         over = true;
       });
-      await begun("w1");
+      await started("w1");
       let rounds = 0;
       while (!over && rounds < shortOrLong("rounds under writes", 12, 200)) {
         await standby("writer");
@@ -225,7 +225,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
       const waiting = guests.daemon.api("POST", path("killed", "/exec"), {
         command: ">/mnt/drive/killed; sleep 60",
       });
-      await begun("killed");
+      await started("killed");
       await standby("killed");
       for (const pid of processesOf(guests.daemon, "qemu", sandbox_id)) process.kill(pid, "SIGKILL");
       const failed = await untilState(guests.daemon, "still", sandbox_id, "failed");

@@ -83,8 +83,8 @@ describe.skipIf(!LONG)("long tests", () => {
         served = `${port.url}/?port_token=${port.record.token}`;
         const seen: Json[] = [];
         for (const agent of AGENTS) {
-          const told = await daemon.ok("GET", `/v1/rooms/b/sandboxes/${agent}/browser`);
-          const caller = Bun.spawn([realNode(), CALLER, JSON.stringify({ ...told, page: served })], {
+          const details = await daemon.ok("GET", `/v1/rooms/b/sandboxes/${agent}/browser`);
+          const caller = Bun.spawn([realNode(), CALLER, JSON.stringify({ ...details, page: served })], {
             stdout: "pipe",
             stderr: "pipe",
           });

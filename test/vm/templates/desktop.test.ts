@@ -105,7 +105,7 @@ describe.skipIf(!LONG)("long tests", () => {
   withGuests("desktop", { prepare: async (daemon: TestDaemon) => void ownTemplates(daemon) }, (guests) => {
     const use = (action: Json) => guests.daemon.ok("POST", `${AT}/computer`, action);
     const shownBy = (used: Json) => colourAt(Buffer.from(used.screenshot_b64, "base64"), ...MIDDLE);
-    const heard = async () => (await guests.daemon.sh("d", "clerk", "grep -v '^.<' /tmp/heard")).split("\n");
+    const receivedLines = async () => (await guests.daemon.sh("d", "clerk", "grep -v '^.<' /tmp/heard")).split("\n");
 
     beforeAll(async () => {
       const { daemon } = guests;
@@ -176,8 +176,8 @@ describe.skipIf(!LONG)("long tests", () => {
             });
           }
         }
-        expect((await heard()).slice(-2)).toEqual(["v", "w"]);
-        expect(await heard()).not.toContain("j");
+        expect((await receivedLines()).slice(-2)).toEqual(["v", "w"]);
+        expect(await receivedLines()).not.toContain("j");
         await daemon.ok("POST", `${AT}/standby`, {});
         for (const { closed } of viewers) expect((await closed)[0]).toBe(4003);
         await daemon.ok("POST", `${AT}/resume`, {});
@@ -207,7 +207,7 @@ describe.skipIf(!LONG)("long tests", () => {
           size: () =>
             daemon.sh("d", "clerk", `${asAgent} xdpyinfo | sed -n 's/^ *dimensions: *\\([0-9x]*\\) .*/\\1/p'`),
           ticket: async () => (await daemon.ok("POST", `${AT}/screen/ticket`, { drive: true })).ticket as string,
-          heard: async () => (await heard()).at(-1) ?? "",
+          heard: async () => (await receivedLines()).at(-1) ?? "",
           pause: async () => void (await daemon.ok("POST", `${AT}/standby`, {})),
           resume: async () => void (await daemon.ok("POST", `${AT}/resume`, {})),
         };

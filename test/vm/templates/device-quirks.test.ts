@@ -69,13 +69,13 @@ describe.skipIf(!LONG)("long tests", () => {
     }
 
     test("silent_connect: gives no answer to a connection without a listener", async () => {
-      const said = await python(
+      const output = await python(
         "link.settimeout(3)",
         `try: link.connect((2, ${PORT}))`,
         "except TimeoutError: print('no answer')",
         "except OSError as error: print(error)",
       );
-      expect(said).toBe("no answer");
+      expect(output).toBe("no answer");
     }, 150_000);
 
     test("split_packets_lost: loses a packet in several descriptors, and delivers one that fits into one", async () => {
@@ -95,7 +95,7 @@ describe.skipIf(!LONG)("long tests", () => {
     test("end_untold: does not always inform a writing guest of the end of its connection", async () => {
       const { stop } = listen((socket) => void setTimeout(() => socket.terminate(), WRITING_MS));
       try {
-        const said = await python(
+        const output = await python(
           `for turn in range(${MAX_TURNS}):`,
           "    link = socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)",
           "    link.settimeout(3)",
@@ -105,8 +105,8 @@ describe.skipIf(!LONG)("long tests", () => {
           "    except TimeoutError: print('waits since turn', turn); break",
           "    except OSError: pass",
         );
-        console.log(`guests that were writing: ${said || "all were informed"}`);
-        expect(said).toMatch(/^waits/);
+        console.log(`guests that were writing: ${output || "all were informed"}`);
+        expect(output).toMatch(/^waits/);
       } finally {
         stop();
       }
@@ -139,11 +139,11 @@ describe.skipIf(!LONG)("long tests", () => {
   /** QEMU's second monitor. */
   async function machine(path: string): Promise<(command: string) => Promise<void>> {
     const socket = connect(path);
-    let said = "";
+    let received = "";
     let answers = 0;
     socket.on("data", (bytes) => {
-      said += String(bytes);
-      answers = said.split('"return"').length - 1;
+      received += String(bytes);
+      answers = received.split('"return"').length - 1;
     });
     const execute = async (command: string) => {
       const before = answers;

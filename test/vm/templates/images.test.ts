@@ -222,12 +222,12 @@ describe.skipIf(!LONG)("long tests", () => {
   withGuests("images", { prepare: named }, (guests) => {
     test.each(REFUSED)(
       "%s is refused without leftovers",
-      async (_name, layers, code, told) => {
+      async (_name, layers, code, expected) => {
         const { daemon } = guests;
         const reference = await writeImage(join(daemon.home, crypto.randomUUID()), layers());
         const { status, said } = await importImage(daemon, "refused", reference);
         expect([status, said]).toMatchObject([1, { code }]);
-        expect(said.details.last_lines.join("\n")).toMatch(told);
+        expect(said.details.last_lines.join("\n")).toMatch(expected);
         expect(readdirSync(join(daemon.dataDir, "templates", "refused"))).toEqual([]);
         expect(daemon.leftovers()).toEqual([]);
       },
@@ -296,9 +296,9 @@ describe.skipIf(!LONG)("long tests", () => {
           expect(daemon.leftovers()).toEqual([]);
         };
 
-        const told = "echo one $HELLO $PWD $(id -u) $(cat /run/secrets/token | head -c 7) >/opt/told";
+        const command = "echo one $HELLO $PWD $(id -u) $(cat /run/secrets/token | head -c 7) >/opt/told";
         const { status, said, stderr } = await build("stepped", [
-          `set -e; [ ! -e /opt/started ]; busybox mkdir -p /opt; ${told}; ${get("allowed.example")}`,
+          `set -e; [ ! -e /opt/started ]; busybox mkdir -p /opt; ${command}; ${get("allowed.example")}`,
           "echo two\necho of two >&2; echo two >>/opt/told",
         ]);
         expect([status, said]).toMatchObject([0, { template_id: "stepped", source: expect.anything() }]);
@@ -326,12 +326,12 @@ describe.skipIf(!LONG)("long tests", () => {
         });
         nothingLeft("failing");
         const refused = await build("refused", [get("other.example")]);
-        const where = `other.example:${OUTSIDE_PORTS.http}`;
+        const destination = `other.example:${OUTSIDE_PORTS.http}`;
         expect(refused).toMatchObject({
           status: 1,
-          said: { code: "build_failed", details: { step: "step 1", refused: [where] } },
+          said: { code: "build_failed", details: { step: "step 1", refused: [destination] } },
         });
-        expect(refused.stderr).toContain(where);
+        expect(refused.stderr).toContain(destination);
         nothingLeft("refused");
       },
       2 * IMPORT_MS,
@@ -392,8 +392,9 @@ describe.skipIf(!LONG)("long tests", () => {
         await daemon.room("f");
         const sandbox = { agent_id: "a", guest_cid: guests.cid(), template_id: "filed", memory_mib: 256 };
         await daemon.ok("POST", "/v1/rooms/f/sandboxes/from-template", sandbox);
-        const told = "pwd; id -u; echo $FIRST $SECOND $WHO; cat /told mine script /bin/renamed up; stat -c '%u %n' *";
-        expect(await daemon.sh("f", "a", told)).toBe(
+        const command =
+          "pwd; id -u; echo $FIRST $SECOND $WHO; cat /told mine script /bin/renamed up; stat -c '%u %n' *";
+        expect(await daemon.sh("f", "a", command)).toBe(
           "/srv/app\n70\n1 2\nsomebody 1 none\n70\necho of the context\necho of the context\nup\n70 mine\n70 script\n70 up",
         );
         await daemon.ok("DELETE", "/v1/rooms/f?drive=delete");
@@ -416,7 +417,7 @@ describe.skipIf(!LONG)("long tests", () => {
         expect(changed.stderr).not.toMatch(runsFirst);
         await daemon.room("f");
         await daemon.ok("POST", "/v1/rooms/f/sandboxes/from-template", { ...sandbox, guest_cid: guests.cid() });
-        expect(await daemon.sh("f", "a", told)).toBe(
+        expect(await daemon.sh("f", "a", command)).toBe(
           "/srv/app\n70\n1 2\nsomebody 1 none\n70\necho of another context\necho of another context\nup\n70 mine\n70 script\n70 up",
         );
         await daemon.ok("DELETE", "/v1/rooms/f?drive=delete");
@@ -437,10 +438,10 @@ describe.skipIf(!LONG)("long tests", () => {
           const child = Bun.spawn([BINARY, "template", "import", "killed", reference, "--verbose", "--json"], {
             ...{ env: daemon.env, stdout: "ignore", stderr: "pipe" },
           });
-          let said = "";
+          let output = "";
           for await (const chunk of child.stderr) {
-            said += new TextDecoder().decode(chunk);
-            if (step !== null && said.includes(step)) child.kill("SIGKILL");
+            output += new TextDecoder().decode(chunk);
+            if (step !== null && output.includes(step)) child.kill("SIGKILL");
           }
           expect([step, await child.exited]).toEqual([step, step === null ? 0 : 137]);
         }
@@ -509,12 +510,12 @@ describe.skipIf(!LONG)("long tests", () => {
           await registry.push(image, "team/app:1");
           const secret = `secret-${crypto.randomUUID()}`;
           const step = 'test "$(head -c 7 /run/secrets/token)" = secret- && echo "$OF" >/made';
-          const asked = await daemon.ok("POST", "/v1/templates", {
+          const accepted = await daemon.ok("POST", "/v1/templates", {
             ...{ template_id: "ours", disk_mib: 1024, default_memory_mib: 256, registry_auth: registry.auth() },
             from: { recipe: { from: `docker://${registry.host}/team/app:1`, steps: [step, "echo second >>/made"] } },
             ...{ secrets: { token: secret }, start: "echo started >/started", ready: "test -f /started" },
           });
-          const path = `/v1/templates/ours/builds/${asked.build_id}`;
+          const path = `/v1/templates/ours/builds/${accepted.build_id}`;
           const { events } = await readStream(daemon, path);
           const states = events.filter(({ type }: Json) => type === "state").map(({ state }: Json) => state);
           expect(states).toEqual(["pulling", "building", "booting", "testing"]);

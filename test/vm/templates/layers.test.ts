@@ -58,15 +58,15 @@ describe.skipIf(!LONG)("long tests", () => {
 
     /** Its log has every number once, and it keeps counting. */
     async function goesOn(name = "long"): Promise<void> {
-      const counted = async () => Number(await sh("tail -n 1 /root/own.log", name));
-      const before = await counted();
-      await until(`${name} counts on`, async () => (await counted()) > before + 2);
+      const currentCount = async () => Number(await sh("tail -n 1 /root/own.log", name));
+      const before = await currentCount();
+      await until(`${name} counts on`, async () => (await currentCount()) > before + 2);
       expect(await sh("awk '$1 != NR' /root/own.log | head -n 1", name)).toBe("");
     }
 
-    async function grow(what: string): Promise<void> {
+    async function grow(prefix: string): Promise<void> {
       for (let number = 1; number <= SNAPSHOTS; number++) {
-        await sh(`head -c ${WRITTEN_MIB}M /dev/urandom >/root/${what}${number + 10}; sync`);
+        await sh(`head -c ${WRITTEN_MIB}M /dev/urandom >/root/${prefix}${number + 10}; sync`);
         const mode = number === SNAPSHOTS ? "full" : "disk";
         const files = number >= SNAPSHOTS - 1 ? await digests() : "";
         const { snapshot_id } = await take(mode);

@@ -60,8 +60,8 @@ testAlone(
     expect([restored.status, restored.body.start_mode]).toEqual([201, "snapshot"]);
     const look =
       "kill -0 $(cat /run/counter) && paste -sd, /root/begun && awk '/^MemTotal/ { print $2 }' /proc/meminfo";
-    const [begun, kib] = (await daemon.sh("r", "restored", look)).split("\n");
-    expect(begun).toBe("begun,at rest,restored");
+    const [started, kib] = (await daemon.sh("r", "restored", look)).split("\n");
+    expect(started).toBe("begun,at rest,restored");
     expect(Number(kib)).toBeGreaterThan(400 * 1024);
     const moves = "before=$(cat /root/count); sleep 1; test $(cat /root/count) -gt $before && echo moves";
     expect(await daemon.sh("r", "restored", moves)).toBe("moves");

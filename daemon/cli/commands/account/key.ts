@@ -62,7 +62,7 @@ function create(): Command {
     .option("--expires-in <time>", "it expires after this time, such as 30d", seconds)
     .action(async (options: CreateOptions) => {
       const { name, scope, room, agent, expiresIn } = options;
-      const wanted = {
+      const request = {
         name,
         ...(scope === undefined ? {} : { scopes: scope }),
         ...(room === undefined ? {} : { room_ids: room }),
@@ -70,9 +70,9 @@ function create(): Command {
         ...(expiresIn === undefined ? {} : { expires_in_seconds: expiresIn }),
       };
       const made = await withKeyAccess(options, {
-        asOperator: (operator, org_id) => operator.createKey({ org_id, ...wanted }),
+        asOperator: (operator, org_id) => operator.createKey({ org_id, ...request }),
         asCaller: async () => {
-          const { key_id, key } = (await call(keyCreate, { org_id: "self", ...wanted })).value;
+          const { key_id, key } = (await call(keyCreate, { org_id: "self", ...request })).value;
           return { key_id, key };
         },
       });

@@ -22,12 +22,12 @@ export function loginCommand(): Command {
   };
   return command("login [url]", about).action(async (url: string | undefined, options: JsonOption) => {
     const place = findPlace(url);
-    const asked = await post<DeviceAuthorization>(place, "/device_authorization", {
+    const response = await post<DeviceAuthorization>(place, "/device_authorization", {
       client_id: COMMAND_LINE_ID,
       resource: place.url,
     });
-    if (!asked.ok) throw new CliError(asked.description);
-    const { user_code, verification_uri, verification_uri_complete } = asked.body;
+    if (!response.ok) throw new CliError(response.description);
+    const { user_code, verification_uri, verification_uri_complete } = response.body;
     for (const uri of [verification_uri, verification_uri_complete]) requireOwn(uri, place);
     await say(
       [
@@ -35,7 +35,7 @@ export function loginCommand(): Command {
         printable(`or open ${verification_uri_complete}`),
       ].join("\n"),
     );
-    await letIn(place, asked.body);
+    await letIn(place, response.body);
     await showValue({ url: place.url, file: credentialsFile() }, options, () => [`signed in at ${place.url}`]);
   });
 }
@@ -73,10 +73,10 @@ export function logoutCommand(): Command {
   };
   return command("logout [url]", about).action(async (url: string | undefined, options: JsonOption) => {
     const place = findPlace(url);
-    const gone = forgetTokens(place.url);
-    if (!gone) throw new CliError(`You are not signed in at ${place.url}.`);
+    const storedTokens = forgetTokens(place.url);
+    if (!storedTokens) throw new CliError(`You are not signed in at ${place.url}.`);
     // The tokens are removed here even if the service does not receive the revocation.
-    await post(place, "/revoke", { token: gone.refresh_token });
+    await post(place, "/revoke", { token: storedTokens.refresh_token });
     await showValue({ url: place.url }, options, () => [`signed out at ${place.url}`]);
   });
 }

@@ -101,13 +101,13 @@ function end(): Command {
     .action(async (org: string, options: JsonOption & ConfigOption & { name: string }) => {
       const ended = await withProgress(`ending ${options.name}`, (progress) =>
         withOperator(options, async (operator) => {
-          const begun = await operator.endOrg(org as OrgId, options.name);
-          while (operator.isServed() && !operator.hasOrgEnded(begun.org_id)) {
-            const left = operator.countRoomsOf(begun.org_id);
+          const started = await operator.endOrg(org as OrgId, options.name);
+          while (operator.isServed() && !operator.hasOrgEnded(started.org_id)) {
+            const left = operator.countRoomsOf(started.org_id);
             progress.say(`ending ${options.name}: ${left} ${left === 1 ? "room" : "rooms"} left`);
             await Bun.sleep(LOOK_MS);
           }
-          return { ...begun, state: operator.hasOrgEnded(begun.org_id) ? "ended" : "ending" };
+          return { ...started, state: operator.hasOrgEnded(started.org_id) ? "ended" : "ending" };
         }),
       );
       await showValue(ended, options, fieldLines);

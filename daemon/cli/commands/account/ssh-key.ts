@@ -41,10 +41,10 @@ function add(words: string): Command {
     .option("--expires-in <time>", "it expires after this time, such as 30d", seconds)
     .action(async (file: string, options: Options & { name?: string; expiresIn?: number }) => {
       const public_key = readKey(file);
-      const wanted = { public_key, name: options.name, expires_in_seconds: options.expiresIn };
+      const request = { public_key, name: options.name, expires_in_seconds: options.expiresIn };
       const added = await withKeyAccess(options, {
-        asOperator: (operator, org_id) => operator.addSshKey(org_id, wanted),
-        asCaller: async () => (await call(sshKeyAdd, { org_id: "self", ...wanted })).value,
+        asOperator: (operator, org_id) => operator.addSshKey(org_id, request),
+        asCaller: async () => (await call(sshKeyAdd, { org_id: "self", ...request })).value,
       });
       await showValue(added, options, fieldLines);
     });

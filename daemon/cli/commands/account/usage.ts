@@ -18,8 +18,8 @@ export function usageCommand(): Command {
   })
     .addOption(choice("--group-by <what>", "one line for each room, agent, key or day", GROUPINGS))
     .option("--month <month>", "another month, such as 2026-01", month)
-    .action(async ({ groupBy, month: asked, json }: UsageOptions) => {
-      const reply = await call(usage, { org_id: "self", group_by: groupBy, month: asked });
+    .action(async ({ groupBy, month: requestedMonth, json }: UsageOptions) => {
+      const reply = await call(usage, { org_id: "self", group_by: groupBy, month: requestedMonth });
       await show(reply, { json }, groupBy === undefined ? wholeLines : (report) => groupLines(report, groupBy));
     });
 }
@@ -53,7 +53,7 @@ function wholeLines(report: UsageReport): string[] {
     ...[used, caps.soft_cap, caps.hard_cap].map(text),
   ];
   const bytes = { soft_cap: drive.soft_cap_bytes, hard_cap: drive.hard_cap_bytes };
-  const refused = Object.entries(can_create).flatMap(([what, isAllowed]) => (isAllowed ? [] : [what]));
+  const refused = Object.entries(can_create).flatMap(([resource, isAllowed]) => (isAllowed ? [] : [resource]));
   return [
     ...recordLines({ organization: org_id, plan: entitled ? plan : `${plan}, which allows nothing`, as_of }),
     "",

@@ -52,8 +52,8 @@ export function auditFollowCommand(): Command {
       "start after this record: its seq, with --org its cursor; 0: all (default: new records only)",
     )
     .option("--no-follow", "print the records that exist already, then exit")
-    .action(async (room: string | undefined, { json, after, follow, ...whose }: FollowOptions) => {
-      const { room_id } = asked(room, whose);
+    .action(async (room: string | undefined, { json, after, follow, ...filter }: FollowOptions) => {
+      const { room_id } = asked(room, filter);
       if (room_id !== undefined) requireSeq(after);
       for await (const event of followRecords({ room_id, after, follow })) {
         await print(json ? plainJson(JSON.stringify(event)) : line(event));

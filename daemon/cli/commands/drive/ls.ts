@@ -22,10 +22,11 @@ export function lsCommand(): Command {
   return asList(command("ls", about))
     .argument("[target]", "ROOM, ROOM/AGENT, ROOM:/path or ROOM/AGENT:/path (default: all rooms)", target)
     .option("-r, --recursive", "of a directory, with everything below it")
-    .action(async (what: Target | undefined, options: LsOptions) => {
-      if (what === undefined) return await listRooms(options);
-      if (what.path !== null) return await listDirectory({ ...what, path: what.path }, options);
-      await listSandboxes(what, options);
+    .action(async (requestedTarget: Target | undefined, options: LsOptions) => {
+      if (requestedTarget === undefined) return await listRooms(options);
+      if (requestedTarget.path !== null)
+        return await listDirectory({ ...requestedTarget, path: requestedTarget.path }, options);
+      await listSandboxes(requestedTarget, options);
     });
 }
 

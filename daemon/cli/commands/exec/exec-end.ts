@@ -19,14 +19,14 @@ export interface EndWithUs {
 
 /** Installs handlers: a signal that would end this process calls `end` first. */
 export function endWithUs(end: () => Promise<unknown>): EndWithUs {
-  let begun: Promise<never> | null = null;
+  let ending: Promise<never> | null = null;
   const endOnce = (status: number): Promise<never> => {
-    begun ??= (async () => {
+    ending ??= (async () => {
       const late = new Promise((resolve) => setTimeout(resolve, END_MS));
       await Promise.race([end().catch(() => {}), late]);
       process.exit(status);
     })();
-    return begun;
+    return ending;
   };
   const handlers = FATAL.map((signal) => {
     const handle = () => void endOnce(EXIT.signal + constants.signals[signal]);
@@ -37,9 +37,9 @@ export function endWithUs(end: () => Promise<unknown>): EndWithUs {
   const usual = onBrokenOutput(() => void endOnce(EXIT.ok));
   return {
     get hasBegun() {
-      return begun !== null;
+      return ending !== null;
     },
-    unlessBegun: () => (begun === null ? Promise.resolve() : begun),
+    unlessBegun: () => (ending === null ? Promise.resolve() : ending),
     end: endOnce,
     [Symbol.dispose]() {
       for (const [signal, handle] of handlers) process.off(signal, handle);

@@ -80,20 +80,20 @@ export function execCommand(setStatus: (status: number) => void): Command {
       const { cwd, env, user, maxOutput, outputTo: output_to, background, json } = options;
       const timeout_ms = options.timeout ?? (background ? 0 : DEFAULT_TIMEOUT_MS);
       const limits = { timeout_ms, max_output_bytes: maxOutput };
-      const wanted = { room_id, sandbox, argv, cwd, env, user, ...limits, output_to };
+      const request = { room_id, sandbox, argv, cwd, env, user, ...limits, output_to };
       const name = { room_id, sandbox, exec_id: options.execId ?? newId("exe") };
       const piped = options.stdin && !background && isPiped();
-      if (json && !background) return await runAsJson(wanted, name, piped, setStatus);
+      if (json && !background) return await runAsJson(request, name, piped, setStatus);
       const starting = Promise.withResolvers<void>();
       // Installed before the start: a signal may arrive as soon as the command runs.
       using ending = background ? null : endWithUs(() => starting.promise.then(() => call(executionEnd, name)));
-      const begun = await withProgress(`starting ${argv[0]}`, () =>
-        call(executionStart, { ...wanted, ...name, stdin_open: piped }, BEGIN),
+      const started = await withProgress(`starting ${argv[0]}`, () =>
+        call(executionStart, { ...request, ...name, stdin_open: piped }, BEGIN),
       ).finally(() => {
         starting.resolve();
         return ending?.unlessBegun();
       });
-      if (background) return await show(begun, { json }, ({ exec_id }) => [exec_id]);
+      if (background) return await show(started, { json }, ({ exec_id }) => [exec_id]);
       const ended = await follow(name, {
         after: -1,
         about: `running ${argv[0]}`,
@@ -167,13 +167,13 @@ export async function follow(name: ExecutionName, { after, about, piped, ending 
 }
 
 async function runAsJson(
-  wanted: object,
+  request: object,
   name: ExecutionName,
   piped: boolean,
   setStatus: (status: number) => void,
 ): Promise<void> {
   const stdin = piped ? await stdinBytes() : null;
-  const input = { ...wanted, ...name, ...(stdin?.byteLength ? { stdin_b64: stdin.toString("base64") } : {}) };
+  const input = { ...request, ...name, ...(stdin?.byteLength ? { stdin_b64: stdin.toString("base64") } : {}) };
   using ending = endWithUs(() => call(executionEnd, name));
   const reply = await withProgress("running", () => call(sandboxExec, input as InputOf<typeof sandboxExec>)).finally(
     () => ending.unlessBegun(),

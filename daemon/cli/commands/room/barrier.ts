@@ -66,10 +66,10 @@ function arrive(): Command {
     .addOption(timeout("how long to wait, at most 5m; 0: do not wait (default: 60s)"))
     .action(async (room_id: string, barrier_id: string, agents: string, options: ArriveOptions) => {
       const { parties, generation } = options;
-      const who = agents.includes(",") ? { arrivals: agents.split(",") } : { agent_id: agents };
+      const agentFields = agents.includes(",") ? { arrivals: agents.split(",") } : { agent_id: agents };
       const participants = options.with?.split(",");
       const timeout_ms = options.timeout ?? DEFAULT_MS;
-      const arrival = { room_id, barrier_id, ...who, parties, participants, generation, timeout_ms };
+      const arrival = { room_id, barrier_id, ...agentFields, parties, participants, generation, timeout_ms };
       const reply = await withProgress(`waiting at barrier ${barrier_id}`, () => call(barrierArrive, arrival));
       await show(reply, options, (now) => [`barrier ${barrier_id} ${now.generation} is ${now.state}`]);
     });

@@ -98,11 +98,11 @@ export function waitCommand(): Command {
 }
 
 /** Polls, since one call of the service is limited to `MAX_WAIT_MS`. */
-async function nextMessage(wanted: Parameters<typeof call<typeof agentWait>>[1], timeoutMs: number) {
+async function nextMessage(params: Parameters<typeof call<typeof agentWait>>[1], timeoutMs: number) {
   const end = performance.now() + timeoutMs;
   for (;;) {
     const wait_ms = Math.max(0, Math.min(MAX_WAIT_MS, Math.ceil(end - performance.now())));
-    const [message] = (await call(agentWait, { ...wanted, limit: 1, wait_ms })).value.items;
+    const [message] = (await call(agentWait, { ...params, limit: 1, wait_ms })).value.items;
     if (message) return message;
     if (wait_ms === 0) throw new CliError(`No message came within ${timeoutMs / 1000} s.`);
   }

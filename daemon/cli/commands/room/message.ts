@@ -121,8 +121,8 @@ function reply(): Command {
     .option("--message-id <id>", "your own name for the reply; the same name is never sent twice")
     .action(async (room_id: string, message_id: string, text: string, options: ReplyOptions) => {
       const reply_message_id = options.messageId ?? newId("msg");
-      const what = { room_id, message_id, source: options.from, reply_message_id };
-      const sent = await call(messageReply, { ...what, ...contentOf(text, options) });
+      const replyFields = { room_id, message_id, source: options.from, reply_message_id };
+      const sent = await call(messageReply, { ...replyFields, ...contentOf(text, options) });
       await show(sent, options, (kept) => [
         `message ${kept.message_id} is kept for ${counted(kept.recipient_count, "recipient")}`,
       ]);

@@ -124,17 +124,20 @@ async function opened(source: AsyncIterable<Uint8Array>): Promise<{ line: string
   return { line: text.split("\n", 1)[0] ?? "", stream: stream() };
 }
 
-async function* peeked(source: AsyncIterable<Uint8Array>, told: (line: string) => void): AsyncGenerator<Uint8Array> {
+async function* peeked(source: AsyncIterable<Uint8Array>, onLine: (line: string) => void): AsyncGenerator<Uint8Array> {
   const { line, stream } = await opened(source);
-  told(line);
+  onLine(line);
   yield* stream;
 }
 
-async function* counting(source: AsyncIterable<Uint8Array>, told: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+async function* counting(
+  source: AsyncIterable<Uint8Array>,
+  onProgress: (bytes: number) => void,
+): AsyncGenerator<Uint8Array> {
   let bytes = 0;
   for await (const part of source) {
     yield part;
     bytes += part.byteLength;
-    told(bytes);
+    onProgress(bytes);
   }
 }

@@ -39,9 +39,9 @@ export function timelineCommand(): Command {
     .addOption(choice("--order <order>", "newest (desc) or oldest (asc) first (default: desc)", ["desc", "asc"]))
     .option("--follow", "then print new entries, until ctrl-c or until the room is destroyed")
     .action(async (room_id: string, { json, follow, agent, type, ...query }: TimelineOptions) => {
-      const asked = { room_id, agent_id: agent, types: type, ...query };
-      if (follow) return await followed(asked, { json });
-      await show(await call(roomTimeline, asked), { json }, ({ items, open, next_cursor }) => [
+      const timelineQuery = { room_id, agent_id: agent, types: type, ...query };
+      if (follow) return await followed(timelineQuery, { json });
+      await show(await call(roomTimeline, timelineQuery), { json }, ({ items, open, next_cursor }) => [
         ...table(
           ["AT", "UNTIL", "AGENT", "TYPE", "OUTCOME", "WHAT"],
           [...open, ...items].map((item) => [
@@ -65,16 +65,16 @@ interface TimelineQuery extends Omit<TimelineOptions, "agent" | "type" | "follow
 }
 
 /** Prints the newest page in ascending order, then each new item as it arrives. */
-async function followed(asked: TimelineQuery, { json }: JsonOption): Promise<void> {
-  if (asked.until !== undefined || asked.cursor !== undefined || asked.order === "asc") {
+async function followed(query: TimelineQuery, { json }: JsonOption): Promise<void> {
+  if (query.until !== undefined || query.cursor !== undefined || query.order === "asc") {
     throw new CliError("--follow starts with the newest entries: omit --until, --cursor and --order.", EXIT.usage);
   }
   const tell = async (item: TimelineItem) => await print(json ? JSON.stringify(item) : lineOf(item));
-  const room_id = asked.room_id;
-  const types = asked.types?.split(",");
+  const room_id = query.room_id;
+  const types = query.types?.split(",");
   // Events that arrive while the page is read arrive twice, and are recognized by their seq.
   const { items: newest } = (await call(roomTimeline, { room_id, limit: 1 })).value;
-  const { items } = (await call(roomTimeline, asked)).value;
+  const { items } = (await call(roomTimeline, query)).value;
   for (const item of items.toReversed()) await tell(item);
   const known = items[0]?.seq ?? 0;
   const after = String(newest[0]?.seq ?? 0);
@@ -82,7 +82,7 @@ async function followed(asked: TimelineQuery, { json }: JsonOption): Promise<voi
     const item = record.seq > known ? toItem(record) : null;
     if (
       !item ||
-      (asked.agent_id !== undefined && item.agent_id !== asked.agent_id) ||
+      (query.agent_id !== undefined && item.agent_id !== query.agent_id) ||
       types?.includes(item.type) === false
     )
       continue;
@@ -95,8 +95,8 @@ const nameOf = ({ agent_id, lane }: TimelineItem): string => agent_id ?? lane;
 
 function whatOf({ title, exit_code, to }: TimelineItem): string {
   const exited = exit_code === null || exit_code === 0 ? "" : ` (exit ${exit_code})`;
-  const told = to.length > 1 ? ` (to ${to.join(", ")})` : "";
-  return `${title}${told}${exited}`;
+  const recipients = to.length > 1 ? ` (to ${to.join(", ")})` : "";
+  return `${title}${recipients}${exited}`;
 }
 
 function lineOf(item: TimelineItem): string {

@@ -45,7 +45,7 @@ export function codeCommand(): Command {
     .addOption(
       choice("--with <editor>", "this editor; idea: print the fields of JetBrains Gateway; print: print only", WITH),
     )
-    .action(async (first: string, others: string[], { json, with: wanted }: Options) => {
+    .action(async (first: string, others: string[], { json, with: editorChoice }: Options) => {
       const { room_id, agent, rest } = sandboxWords([first, ...others]);
       if (agent === undefined || rest.length > 1) {
         throw new CliError("It is `roomd code ROOM AGENT [PATH]`, or ROOM/AGENT in place of both.", EXIT.usage);
@@ -56,20 +56,21 @@ export function codeCommand(): Command {
       const gateway = await findGateway();
       const sandbox = await awake(room_id, agent);
       installEntries([sandbox], gateway);
-      for (const line of [...lacking(sandbox, wanted), ...(await keyLines())]) await say(`roomd: ${line}`);
-      if (wanted === "idea") return await printGateway(sandbox, gateway, path, { json });
-      await open(sandbox, path, { json, with: wanted });
+      for (const line of [...lacking(sandbox, editorChoice), ...(await keyLines())]) await say(`roomd: ${line}`);
+      if (editorChoice === "idea") return await printGateway(sandbox, gateway, path, { json });
+      await open(sandbox, path, { json, with: editorChoice });
     });
 }
 
-async function open(sandbox: SandboxRecord, path: string | null, { json, with: wanted }: Options): Promise<void> {
+async function open(sandbox: SandboxRecord, path: string | null, { json, with: editorChoice }: Options): Promise<void> {
   const host = hostOf(sandbox);
-  const editor = wanted === "print" || wanted === "idea" ? undefined : (wanted ?? EDITORS.find(hasProgram));
+  const editor =
+    editorChoice === "print" || editorChoice === "idea" ? undefined : (editorChoice ?? EDITORS.find(hasProgram));
   const argv = argvOf(editor ?? "code", host, path);
   const isOpened = editor !== undefined && startForUser(argv);
   const text = commandText(argv);
   await showValue({ host, argv, opened: isOpened }, { json }, () => [isOpened ? `opened by: ${text}` : text]);
-  if (isOpened || wanted === "print" || json) return;
+  if (isOpened || editorChoice === "print" || json) return;
   const missing = editor === undefined ? "no known editor is in PATH" : `${editor} is not in PATH`;
   await say(`roomd: ${missing}: run the command above on a computer that has one, or choose another by --with.`);
 }
@@ -100,8 +101,8 @@ async function awake(room_id: string, sandbox: string): Promise<SandboxRecord> {
 }
 
 /** Requirements of the editor that the sandbox does not meet, each with its remedy. */
-function lacking({ memory_mib, egress }: SandboxRecord, wanted: Options["with"]): string[] {
-  const needs = wanted === "idea" ? IDEA_MEMORY_MIB : EDITOR_MEMORY_MIB;
+function lacking({ memory_mib, egress }: SandboxRecord, editorChoice: Options["with"]): string[] {
+  const needs = editorChoice === "idea" ? IDEA_MEMORY_MIB : EDITOR_MEMORY_MIB;
   const isOffline =
     egress.mode === "none" ||
     (egress.mode === "allowlist" && !SERVER_HOSTS.every((host) => egress.allowlist.includes(`${host}:443`)));
@@ -109,7 +110,7 @@ function lacking({ memory_mib, egress }: SandboxRecord, wanted: Options["with"])
     ...(memory_mib < needs
       ? [`the sandbox has ${memory_mib} MiB of memory; editors need ${needs} MiB: create it with --memory ${needs * 2}`]
       : []),
-    ...(isOffline && wanted !== "zed"
+    ...(isOffline && editorChoice !== "zed"
       ? [`its egress does not allow ${SERVER_HOSTS.join(" and ")}: set "remote.SSH.localServerDownload": "always"`]
       : []),
   ];

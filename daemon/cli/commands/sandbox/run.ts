@@ -89,8 +89,8 @@ async function makeSandbox(room_id: string, options: RunOptions, ending: EndWith
     const create = { room_id, ...(room === undefined ? { ttl_seconds: ROOM_SECONDS } : {}) };
     await call(roomCreate, create).catch(ifNew(room, "room_id_in_use"));
     const lifecycle = { on_idle: "hibernate", idle_after_seconds: IDLE_SECONDS } as const;
-    const wanted = { template_id, memory_mib, egress_allowlist: egress === false ? [] : egress, lifecycle };
-    await withProgress("creating a sandbox", () => call(sandboxCreate, { room_id, agent_id: AGENT, ...wanted })).catch(
+    const request = { template_id, memory_mib, egress_allowlist: egress === false ? [] : egress, lifecycle };
+    await withProgress("creating a sandbox", () => call(sandboxCreate, { room_id, agent_id: AGENT, ...request })).catch(
       ifNew(room, "agent_id_in_use"),
     );
   } finally {
@@ -112,8 +112,8 @@ async function runIn(room_id: string, argv: string[], options: RunOptions): Prom
   const { cwd, env, user, timeout: timeout_ms = DEFAULT_TIMEOUT_MS } = options;
   const name = { room_id, sandbox: AGENT, exec_id: newId("exe") };
   const piped = options.stdin && isPiped();
-  const wanted = { ...name, argv, cwd, env, user, timeout_ms, stdin_open: piped };
-  await withProgress(`starting ${argv[0]}`, () => call(executionStart, wanted, BEGIN));
+  const request = { ...name, argv, cwd, env, user, timeout_ms, stdin_open: piped };
+  await withProgress(`starting ${argv[0]}`, () => call(executionStart, request, BEGIN));
   const ended = await follow(name, { after: -1, about: `running ${argv[0]}`, piped, ending: null });
   if (ended?.timed_out) await say(`roomd: timed out after ${ended.duration_ms} ms, see --timeout`);
   else if (ended?.oom) await say(`roomd: ${outOfMemory(ended)}`);

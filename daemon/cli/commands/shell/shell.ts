@@ -58,12 +58,12 @@ export async function openShell(
     options.attach ??
     (await withProgress("opening a terminal", async () => {
       const { cwd, user } = options;
-      const what = argv.length === 0 ? {} : { argv };
+      const program = argv.length === 0 ? {} : { argv };
       const { value } = await call(terminalCreate, {
         room_id,
         sandbox,
         ...local.size,
-        ...what,
+        ...program,
         cwd,
         user,
         term: termOf(),

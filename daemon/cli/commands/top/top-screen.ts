@@ -56,8 +56,8 @@ export function screenOf(view: TopView, rows: number, cols: number): string[] {
   const table = tableLines(all, view, cols);
   const filled = [...header, table[0] ?? "", ...table.slice(from + 1, from + 1 + page)];
   const empty = Array<string>(Math.max(0, rows - filled.length - 1)).fill("");
-  const where = all.length > page ? `${from + 1}-${from + page} of ${all.length}  ` : "";
-  return [...filled, ...empty].slice(0, Math.max(0, rows - 1)).concat(footerOf(view, where, cols));
+  const position = all.length > page ? `${from + 1}-${from + page} of ${all.length}  ` : "";
+  return [...filled, ...empty].slice(0, Math.max(0, rows - 1)).concat(footerOf(view, position, cols));
 }
 
 /** The whole content, once, for output that is no terminal. */
@@ -103,9 +103,9 @@ function headerOf(rates: TopRates | null, cols: number): string[] {
   const { items, host } = rates;
   const states = host?.sandboxes ?? countStates(items);
   const all = Object.values(states).reduce((sum, count) => sum + count, 0);
-  const told = Object.entries(states).filter(([, count]) => count > 0);
-  const which = told.length > 0 ? ` (${told.map(([state, count]) => `${count} ${state}`).join(", ")})` : "";
-  const sandboxes = part(`${all} ${all === 1 ? "sandbox" : "sandboxes"}${which}`);
+  const nonzero = Object.entries(states).filter(([, count]) => count > 0);
+  const breakdown = nonzero.length > 0 ? ` (${nonzero.map(([state, count]) => `${count} ${state}`).join(", ")})` : "";
+  const sandboxes = part(`${all} ${all === 1 ? "sandbox" : "sandboxes"}${breakdown}`);
   const rooms = host?.rooms ?? new Set(items.map(({ room_id }) => room_id)).size;
   const first = [
     part("roomd", paint("bold", "roomd")),
@@ -187,12 +187,12 @@ function flow(parts: readonly HeaderPart[], cols: number): string[] {
   return lines.map(({ plain, shown }) => (plain.length <= cols ? shown : cut(plain, cols)));
 }
 
-function footerOf({ filter, isTyping, notice, rates }: TopView, where: string, cols: number): string {
+function footerOf({ filter, isTyping, notice, rates }: TopView, position: string, cols: number): string {
   if (isTyping) return cut(`filter: ${filter}_`, cols);
   if (notice !== null) return paint("yellow", cut(notice, cols));
   const only = filter === "" ? "" : `only ${filter}  `;
   const beyond = rates && rates.not_shown > 0 ? `${rates.not_shown} more are not shown  ` : "";
-  const said = `${only}${where}${beyond}`;
-  const keys = KEYS.find((each) => said.length + each.length <= cols) ?? "";
-  return paint("dim", cut(said + keys, cols));
+  const status = `${only}${position}${beyond}`;
+  const keys = KEYS.find((each) => status.length + each.length <= cols) ?? "";
+  return paint("dim", cut(status + keys, cols));
 }

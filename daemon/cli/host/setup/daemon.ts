@@ -47,8 +47,8 @@ export async function provideDaemon(): Promise<string> {
   const own = dirname(process.execPath);
   const running = await healthAt(url);
   if (running?.ready) {
-    const begun = Date.now() - running.uptime_seconds * 1000;
-    const isOlder = begun < statSync(process.execPath).mtimeMs;
+    const startedAt = Date.now() - running.uptime_seconds * 1000;
+    const isOlder = startedAt < statSync(process.execPath).mtimeMs;
     return `it is running at ${url}${isOlder ? ", from an earlier build; restart it to have this one" : ""}`;
   }
   const variables = variablesOf(loaded);
@@ -111,17 +111,17 @@ async function startedInBackground(
   );
   let hasEnded = false;
   void daemon.exited.then(() => (hasEnded = true));
-  const said = async () => readFileSync(log, "utf8").slice(before).split("\n").slice(-LOG_LINES).join("\n");
-  await untilReady(url, said, () => hasEnded);
+  const logTail = async () => readFileSync(log, "utf8").slice(before).split("\n").slice(-LOG_LINES).join("\n");
+  await untilReady(url, logTail, () => hasEnded);
   return `started in the background at ${url}; its log is ${log}`;
 }
 
-async function untilReady(url: string, said: () => Promise<string>, hasEnded = () => false): Promise<void> {
+async function untilReady(url: string, logTail: () => Promise<string>, hasEnded = () => false): Promise<void> {
   const deadline = performance.now() + START_DEADLINE_MS;
   while ((await healthAt(url))?.ready !== true) {
-    if (hasEnded()) throw notStarted("The daemon exited immediately.", await said());
+    if (hasEnded()) throw notStarted("The daemon exited immediately.", await logTail());
     if (performance.now() > deadline) {
-      throw notStarted(`The daemon did not answer at ${url} within ${START_DEADLINE_MS / 1000} s.`, await said());
+      throw notStarted(`The daemon did not answer at ${url} within ${START_DEADLINE_MS / 1000} s.`, await logTail());
     }
     await Bun.sleep(LOOK_MS);
   }

@@ -11,8 +11,8 @@ export function numberedSteps(total: number, forPrograms: boolean): Step {
   return async (title, work) => {
     number += 1;
     await show(`[${number}/${total}] ${title}`);
-    const begun = performance.now();
+    const startedAt = performance.now();
     const outcome = await work((line) => void show(`      ${printable(line)}`));
-    await show(`      ${outcome} (${((performance.now() - begun) / 1000).toFixed(1)} s)`);
+    await show(`      ${outcome} (${((performance.now() - startedAt) / 1000).toFixed(1)} s)`);
   };
 }

@@ -38,12 +38,12 @@ async function firstLost(
   orgKey: ChainKey,
   compared: number,
 ): Promise<number | null> {
-  const walk = walkOf(orgKey);
+  const pieces = walkOf(orgKey);
   reopenClosedFiles(queries);
   for (let after = Math.max((chainStart(queries, orgKey)?.seq ?? 1) - 1, compared); ; ) {
     const some = await anchors.after(orgOfChain(orgKey), after, AT_ONCE);
-    await walk.turn();
-    const [lost] = await inPieces(stepsAtOneMoment(queries, lostOf(queries, some)), walk);
+    await pieces.turn();
+    const [lost] = await inPieces(stepsAtOneMoment(queries, lostOf(queries, some)), pieces);
     if (lost) return brokenAt(queries, orgKey, lost);
     const last = some.at(-1);
     if (!last || some.length < AT_ONCE) return null;
@@ -64,8 +64,8 @@ interface LostAnchors {
 /** Checks the latest anchors of all chains and the reported ones. Rejects if the anchors cannot be read. */
 export async function lostAnchors(queries: Queries, anchors: AnchorStore): Promise<LostAnchors> {
   const last = await anchors.last();
-  const walk = walkOf(chainKey(null));
-  const done = <T>(steps: Steps<T>) => inPieces(stepsAtOneMoment(queries, steps), walk);
+  const pieces = walkOf(chainKey(null));
+  const done = <T>(steps: Steps<T>) => inPieces(stepsAtOneMoment(queries, steps), pieces);
   const lost = await done(lostOf(queries, last));
   const told = await done(lostOf(queries, await done(toldOf(queries))));
   return { last, lost, told, chains: new Set([...lost, ...told].map(({ org_id }) => org_id)).size };

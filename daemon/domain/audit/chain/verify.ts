@@ -40,9 +40,9 @@ export function makeVerify(deps: AuditDeps): Bound[] {
       const files = await days.filesOf(key);
       const walked = days.verified(key, files);
       const { verdict, closed } = await check(orgId, null, walked);
-      const looked = await anchored(queries, key, anchors, verdict, walked?.last.seq);
-      if (looked.ok && !looked.warnings && closed) days.note(key, closed, files);
-      return looked;
+      const result = await anchored(queries, key, anchors, verdict, walked?.last.seq);
+      if (result.ok && !result.warnings && closed) days.note(key, closed, files);
+      return result;
     });
   const verifyOwn = ({ org_id }: Caller, { room_uid }: AuditedRoom) =>
     together(`${org_id} ${room_uid}`, async () => (await check(org_id, room_uid, null)).verdict);

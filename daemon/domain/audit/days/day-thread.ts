@@ -28,7 +28,7 @@ const HASHED_AT_ONCE = 1024 ** 2;
 class WriteError extends Error {}
 
 self.onmessage = ({ data }: MessageEvent<CopyOrder>) => {
-  void answer(data).then((told: CopyAnswer) => postMessage(told));
+  void answer(data).then((response: CopyAnswer) => postMessage(response));
 };
 
 async function answer(order: CopyOrder): Promise<CopyAnswer> {

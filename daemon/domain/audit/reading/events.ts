@@ -81,9 +81,9 @@ export function makeEvents(deps: AuditDeps, readers: Readers): Events {
     const head = () => numbers?.head() ?? chainHead(queries, chain)?.seq ?? 0;
     requireKept(numbers?.keptAfter() ?? chainStart(queries, chain)?.seq ?? 0, known);
     const after = known ?? head();
-    const gone = new AbortController();
-    const cancel = () => gone.abort();
-    const signal = AbortSignal.any([call.signal, gone.signal]);
+    const cancellation = new AbortController();
+    const cancel = () => cancellation.abort();
+    const signal = AbortSignal.any([call.signal, cancellation.signal]);
     readers.add(call.caller, signal, cancel);
     const source: Source = {
       head,
@@ -181,17 +181,17 @@ async function* follow(deps: AuditDeps, timeline: Timeline, over: () => void): A
         if (room_uid !== undefined && hasEnd) return;
         continue;
       }
-      const told = await bells.wait(topicGroup(chainKey(org_id)), wait, () => tail.after(after));
-      if (signal.aborted || (!told && !waits)) break;
-      if (!told) continue;
+      const slice = await bells.wait(topicGroup(chainKey(org_id)), wait, () => tail.after(after));
+      if (signal.aborted || (!slice && !waits)) break;
+      if (!slice) continue;
       const toldAt = monotonicMs();
       const unflushed = database.unflushed();
       if (unflushed) await unflushed;
-      after = told.last;
-      yield told.events;
-      if (room_uid !== undefined && told.hasEnd) return;
+      after = slice.last;
+      yield slice.events;
+      if (room_uid !== undefined && slice.hasEnd) return;
       // A reader that catches up on old events is not delayed.
-      const isNew = told.events.length < AT_ONCE && monotonicMs() - toldAt < TOGETHER_MS;
+      const isNew = slice.events.length < AT_ONCE && monotonicMs() - toldAt < TOGETHER_MS;
       // Jitter: if all readers read at the same moment, other work would wait for all of them.
       if (waits && isNew) await sleep(TOGETHER_MS * (0.5 + Math.random()));
     }

@@ -79,9 +79,9 @@ function placeOf(list: string, { cursor }: Pick<Query, "cursor">, { org_id, room
 /** Throws invalid_cursor, rate_limited. */
 function exported(deps: AuditDeps, readers: Readers, call: KeyCall, query: Query, scan: Scan): EventsReply {
   const from = { ...scan, after: placeOf(LIST, query, scan).after };
-  const gone = new AbortController();
-  const cancel = () => gone.abort();
-  const signal = AbortSignal.any([call.signal, gone.signal]);
+  const cancellation = new AbortController();
+  const cancel = () => cancellation.abort();
+  const signal = AbortSignal.any([call.signal, cancellation.signal]);
   readers.add(call.caller, signal, cancel);
   const { org_id } = call.caller;
   const cut = () => {

@@ -12,8 +12,8 @@ export type { RecordKey, Within };
 export async function locateRecord(
   reads: Reads,
   within: Within,
-  wanted: RecordKey,
+  key: RecordKey,
   left: AbortSignal,
 ): Promise<AuditRecord | null> {
-  return parsed(await reads.read(readRecord, { within, wanted }, { owner: ownerOf(within.org_id), signal: left }));
+  return parsed(await reads.read(readRecord, { within, wanted: key }, { owner: ownerOf(within.org_id), signal: left }));
 }

@@ -30,9 +30,9 @@ export type RecordKey =
 const FAMILY: Record<string, string> = { exec_id: "exec", terminal_id: "exec", recording_id: "screen" };
 
 /** One step per stretch of the chain. */
-export function* searchRecord(queries: Queries, within: Within, wanted: RecordKey): Steps<AuditRecord | null> {
+export function* searchRecord(queries: Queries, within: Within, key: RecordKey): Steps<AuditRecord | null> {
   const { org_id, room_uids, agent_id } = within;
-  const [[name, id]] = Object.entries(wanted) as [[string, string]];
+  const [[name, id]] = Object.entries(key) as [[string, string]];
   const isNamed = name === "audit_id" || name === "request_id";
   const scan: Scan = { org_id, order: "desc", ...(isNamed ? { [name]: id } : {}) };
   const detail = and(

@@ -116,11 +116,11 @@ export class SharedTail {
     }
   }
 
-  #add(told: TailEvent): void {
+  #add(tailEvent: TailEvent): void {
     this.#slices.clear();
-    this.#events.push(told);
-    this.#last = told.seq;
-    this.#characters += told.event.json?.length ?? 0;
+    this.#events.push(tailEvent);
+    this.#last = tailEvent.seq;
+    this.#characters += tailEvent.event.json?.length ?? 0;
   }
 
   #cut(): void {
@@ -148,7 +148,11 @@ function toldOf(row: AuditRow, eventOf: Source["eventOf"]): TailEvent {
   };
 }
 
-function sliceOfTold(told: readonly TailEvent[]): Slice {
-  const [last] = told.slice(-1) as [TailEvent];
-  return { events: told.map(({ event }) => event), last: last.seq, hasEnd: told.some(({ isEnd }) => isEnd) };
+function sliceOfTold(tailEvents: readonly TailEvent[]): Slice {
+  const [last] = tailEvents.slice(-1) as [TailEvent];
+  return {
+    events: tailEvents.map(({ event }) => event),
+    last: last.seq,
+    hasEnd: tailEvents.some(({ isEnd }) => isEnd),
+  };
 }

@@ -40,7 +40,7 @@ export function* summarize(queries: Queries, scan: Scan, about: string): Steps<S
     }
     yield;
   }
-  const counted = {
+  const summary = {
     total,
     from_at,
     to_at,
@@ -49,7 +49,7 @@ export function* summarize(queries: Queries, scan: Scan, about: string): Steps<S
     agents: agents.most().map(([agent_id, each]) => ({ agent_id, count: each })),
     errors: errors.most().map(([code, each]) => ({ code, count: each })),
   };
-  return { ...counted, text: textOf(about, counted) };
+  return { ...summary, text: textOf(about, summary) };
 }
 
 class Counts {
@@ -102,11 +102,11 @@ function textOf(about: string, summary: Omit<Summary, "text" | "warnings">): str
   return sentences.filter((sentence) => sentence !== "").join(" ");
 }
 
-function named(what: string, counts: [string, number][]): string {
+function named(label: string, counts: [string, number][]): string {
   if (counts.length === 0) return "";
   const shown = counts.slice(0, NAMES_IN_TEXT).map(([name, n]) => `${name} (${n})`);
   const more = counts.length > NAMES_IN_TEXT ? ", and others" : "";
-  return `${what}: ${shown.join(", ")}${more}.`;
+  return `${label}: ${shown.join(", ")}${more}.`;
 }
 
 const minute = (moment: string | null): string => (moment ?? "").slice(0, 16).replace("T", " ");

@@ -44,10 +44,10 @@ export async function appendToFile(drive: Drive, { room, root, usage }: OpenDriv
     await using file = openIfThere(root, path, "append");
     if (!file) return null;
     requireHashable(file, room);
-    const asked = { room, signal: call.signal };
+    const request = { room, signal: call.signal };
     const bytes = await restOf(file, addition.bytes, call.work);
     const isBegun = bytes.byteLength < addition.bytes.byteLength;
-    if (if_match !== undefined && !isBegun) await requireDigest(drive, file, if_match, asked);
+    if (if_match !== undefined && !isBegun) await requireDigest(drive, file, if_match, request);
     using claim = await usage.claim(room.drive_limit_bytes, 0);
     claim.grow(bytes.byteLength, 0);
     await drive.stillness.passing({ room, root }, async () => {
@@ -62,6 +62,6 @@ export async function appendToFile(drive: Drive, { room, root, usage }: OpenDriv
     const facts = file.freshFacts();
     const grown = facts.allocated_bytes - file.facts.allocated_bytes;
     claim.settle(grown > 0 ? { added: { used_bytes: grown } } : { freed: { used_bytes: -grown } });
-    return written(path, facts, await digestAfter(drive, file, facts, asked), false, usage.org.warnings());
+    return written(path, facts, await digestAfter(drive, file, facts, request), false, usage.org.warnings());
   });
 }

@@ -56,12 +56,12 @@ export async function requireDigestAt(
   root: Beneath,
   path: DrivePath,
   expected: string,
-  asked: DigestRequest,
+  request: DigestRequest,
 ) {
   await using file = openIfThere(root, path, "read");
   if (!file)
     throw new ServiceError("precondition_failed", { detail: "if_match was sent, but the file does not exist." });
-  await requireDigest(drive, file, expected, asked);
+  await requireDigest(drive, file, expected, request);
 }
 
 /** A guest's sparse file may claim any size; a file larger than the quota is not read. Throws file_too_large. */

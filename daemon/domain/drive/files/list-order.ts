@@ -32,24 +32,24 @@ export class ListOrder {
   }
 
   /** Moves to the position of a list after `last`. */
-  async seek(last: RawPath, recursive: boolean, wanted: number): Promise<void> {
+  async seek(last: RawPath, recursive: boolean, limit: number): Promise<void> {
     let directory = HERE;
     for (const name of last.split("/") as RawPath[]) {
-      await this.enter(directory, wanted, name);
+      await this.enter(directory, limit, name);
       directory = joinRaw(directory, name);
     }
-    if (recursive) await this.enter(last, wanted);
+    if (recursive) await this.enter(last, limit);
   }
 
   /** The content of `directory` comes next, from the name after `after`; at most `wanted` paths are held in total. */
-  async enter(directory: RawPath, wanted: number, after: RawPath | null = null): Promise<void> {
+  async enter(directory: RawPath, limit: number, after: RawPath | null = null): Promise<void> {
     using opened = this.#top.plainDirectory(directory);
     if (!opened) return;
-    const { names, cut } = await firstNames(opened, after, wanted, this.#pieces);
+    const { names, cut } = await firstNames(opened, after, limit, this.#pieces);
     const inside = names.map((name) => joinRaw(directory, name)).filter((path) => path.length <= this.#longestPath);
     const all = [...inside, ...this.#ahead];
-    this.#ahead = all.slice(0, wanted);
-    this.#cut ||= cut || all.length > wanted;
+    this.#ahead = all.slice(0, limit);
+    this.#cut ||= cut || all.length > limit;
   }
 }
 

@@ -91,8 +91,8 @@ export class Estimate {
   }
 
   /** Usage counted by the kernel, which is exact at any time. */
-  set(counted: Measured): void {
-    this.#measured = counted;
+  set(usage: Measured): void {
+    this.#measured = usage;
     this.#doubtful = NOTHING;
   }
 
@@ -121,8 +121,8 @@ export class Estimate {
     };
   }
 
-  #claimed(what: keyof Claimed): number {
-    return this.#claims.values().reduce((total, claim) => total + claim[what], 0);
+  #claimed(field: keyof Claimed): number {
+    return this.#claims.values().reduce((total, claim) => total + claim[field], 0);
   }
 }
 

@@ -175,8 +175,8 @@ export class RoomUsage {
       use,
     );
     const entries = Math.max(0, inodes);
-    const counted = { used_bytes: Math.max(0, bytes), file_count: entries, entry_count: entries };
-    const measured = { ...counted, is_complete: true, kept_by_kernel: true };
+    const counts = { used_bytes: Math.max(0, bytes), file_count: entries, entry_count: entries };
+    const measured = { ...counts, is_complete: true, kept_by_kernel: true };
     this.#estimate.set(measured);
     this.#tell();
     return measured;

@@ -53,12 +53,12 @@ const headsOf = preparedBy((queries) => ({
   ),
 }));
 
-function headsBy(queries: Queries, whose: Whose, after: number, limit: number): Head[] {
+function headsBy(queries: Queries, scope: Whose, after: number, limit: number): Head[] {
   const heads = headsOf(queries);
-  const key = rowsOf(queries, whose.room_uid);
-  if (whose.is === "room") return heads.room([key, after, limit]);
-  const values = [key, whose.agent_id, after, wallMs(), limit];
-  return whose.is === "again" ? heads.again([...values, whose.until]) : heads[whose.is](values);
+  const key = rowsOf(queries, scope.room_uid);
+  if (scope.is === "room") return heads.room([key, after, limit]);
+  const values = [key, scope.agent_id, after, wallMs(), limit];
+  return scope.is === "again" ? heads.again([...values, scope.until]) : heads[scope.is](values);
 }
 
 function prepare(queries: Queries) {
@@ -71,9 +71,9 @@ function prepare(queries: Queries) {
     sql`(${deliveries.expires_at_ms} IS NULL OR ${deliveries.expires_at_ms} > ${sql.placeholder("now")})`,
   );
   const limit = sql.placeholder("limit");
-  const ofInbox = (which: SQL | undefined) => {
+  const ofInbox = (condition: SQL | undefined) => {
     const rows = queries.select(whole).from(deliveries).innerJoin(messages, same).$dynamic();
-    return rows.where(and(mine, which)).orderBy(asc(deliveries.seq)).limit(limit).prepare();
+    return rows.where(and(mine, condition)).orderBy(asc(deliveries.seq)).limit(limit).prepare();
   };
   const ofRoom = and(
     eq(messages.room_uid, sql.placeholder("room_uid")),
@@ -95,13 +95,13 @@ function prepare(queries: Queries) {
 
 const statementsOf = preparedBy(prepare);
 
-export function messagesOf(queries: Queries, whose: Whose): Messages {
-  const rows: { all(values: Record<string, unknown>): Stored[] } = statementsOf(queries)[whose.is];
+export function messagesOf(queries: Queries, scope: Whose): Messages {
+  const rows: { all(values: Record<string, unknown>): Stored[] } = statementsOf(queries)[scope.is];
   return {
-    heads: (after, limit) => headsBy(queries, whose, after, limit),
+    heads: (after, limit) => headsBy(queries, scope, after, limit),
     rows: (after, limit) => {
-      const found = rows.all({ ...whose, room_uid: rowsOf(queries, whose.room_uid), after, limit, now: wallMs() });
-      return found.map((row) => ({ ...row, room_uid: whose.room_uid }));
+      const found = rows.all({ ...scope, room_uid: rowsOf(queries, scope.room_uid), after, limit, now: wallMs() });
+      return found.map((row) => ({ ...row, room_uid: scope.room_uid }));
     },
   };
 }

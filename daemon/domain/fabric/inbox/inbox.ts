@@ -72,21 +72,21 @@ class Looks {
   }
 
   /** Returns a function that reads the requested page, null if absent; each call continues where the last search ended. */
-  for(wanted: MessagesInput): () => MaybePromise<Page | null> {
-    let { after } = wanted;
-    const read = (looked: Looked | null) => {
-      if (looked === null) return null;
-      after = looked.after;
-      return looked.page === "none" ? null : this.#read({ ...wanted, after }, looked.page);
+  for(selection: MessagesInput): () => MaybePromise<Page | null> {
+    let { after } = selection;
+    const read = (found: Looked | null) => {
+      if (found === null) return null;
+      after = found.after;
+      return found.page === "none" ? null : this.#read({ ...selection, after }, found.page);
     };
     return () => {
-      const looked = this.#look({ ...wanted, after });
-      return looked instanceof Promise ? looked.then(read) : read(looked);
+      const found = this.#look({ ...selection, after });
+      return found instanceof Promise ? found.then(read) : read(found);
     };
   }
 
-  #look(wanted: MessagesInput): MaybePromise<Looked | null> {
-    const steps = lookFor(this.#deps.database.queries, wanted);
+  #look(selection: MessagesInput): MaybePromise<Looked | null> {
+    const steps = lookFor(this.#deps.database.queries, selection);
     const { done, value } = steps.next();
     return done ? value : this.#lookFurther(steps);
   }
@@ -102,12 +102,12 @@ class Looks {
     }
   }
 
-  #read(wanted: MessagesInput, page: "short" | "long"): MaybePromise<Page | null> {
+  #read(selection: MessagesInput, page: "short" | "long"): MaybePromise<Page | null> {
     const { database, reads } = this.#deps;
     // It may have gone since.
     const shown = ({ bytes, rest }: ReadResult<Output, Facts>) => (rest?.count ? { bytes, fresh: rest.fresh } : null);
-    if (page === "short") return shown(readNow(readMessages, database.queries, wanted));
-    return reads.read(readMessages, wanted, this).then(shown);
+    if (page === "short") return shown(readNow(readMessages, database.queries, selection));
+    return reads.read(readMessages, selection, this).then(shown);
   }
 }
 
@@ -122,11 +122,11 @@ async function readRoom(
   requireKept(deps.database.queries, room_uid, after);
   const looks = new Looks(deps, call);
   const { owner, signal } = looks;
-  const wanted = { ...pageFrom(filter, limit, after), whose: { is: "room", room_uid }, after } as const;
+  const selection = { ...pageFrom(filter, limit, after), whose: { is: "room", room_uid }, after } as const;
   const deadlineMs = filter.wait_ms ?? 0;
   const leave = deadlineMs > 0 ? deps.agents.waits.watch(room_uid) : null;
   try {
-    return await deps.bells.wait(room_uid, { key: ROOM_BELL, owner, deadlineMs, signal }, looks.for(wanted));
+    return await deps.bells.wait(room_uid, { key: ROOM_BELL, owner, deadlineMs, signal }, looks.for(selection));
   } finally {
     leave?.();
   }
@@ -142,11 +142,11 @@ const pageFrom = ({ topic, kind, source }: Input, limit: number, from: number) =
 
 /** Throws history_gone if some messages after this position were removed. From 0 on returns everything that exists. */
 function requireKept(queries: Queries, roomUid: RoomUid, after: number): void {
-  const gone = goneUpTo(queries, roomUid);
-  if (after === 0 || after >= gone) return;
+  const removedSeq = goneUpTo(queries, roomUid);
+  if (after === 0 || after >= removedSeq) return;
   throw new ServiceError("history_gone", {
-    detail: `Messages up to ${gone} that no agent still had to read were removed to make space.`,
-    details: { last_seq: gone },
+    detail: `Messages up to ${removedSeq} that no agent still had to read were removed to make space.`,
+    details: { last_seq: removedSeq },
     hint: "Read the remaining messages from 0, or continue from last_seq.",
   });
 }
@@ -177,11 +177,11 @@ async function readInbox(
   const { owner, signal } = looks;
   const page = pageFrom(input, limit, after ?? 0);
   const is = after === null ? "open" : "all";
-  const wanted = { ...page, whose: { ...inbox, is }, after: after ?? 0 } as const;
+  const selection = { ...page, whose: { ...inbox, is }, after: after ?? 0 } as const;
   // A response contains either redelivered or further messages: the next read starts at the same position.
   const repeated =
     after === null ? null : { ...page, whose: { ...inbox, is: "again", until: after } as const, after: 0, more: true };
-  const further = looks.for(wanted);
+  const further = looks.for(selection);
   const look = async (): Promise<Page | null> => {
     const found = (repeated && (await looks.for(repeated)())) ?? (await further());
     if (!found) agents.requireAlive(room_uid, agent_id);
@@ -198,8 +198,8 @@ async function readInbox(
   try {
     if (deadlineMs > 0) agents.waits.enter(room_uid, wait);
     const found = await bells.wait(room_uid, { key: inboxBell(agent_id), owner, deadlineMs, signal }, look);
-    const told = (message: HandedOut) => tellRead(deps.traces, { agent_id, ...room, trace: call.trace }, message);
-    if (found) await markHandedOut(deps, agent_id, found.fresh, told);
+    const recordRead = (message: HandedOut) => tellRead(deps.traces, { agent_id, ...room, trace: call.trace }, message);
+    if (found) await markHandedOut(deps, agent_id, found.fresh, recordRead);
     return found;
   } finally {
     agents.waits.leave(room_uid, wait);

@@ -66,7 +66,7 @@ export function findOld(queries: Queries, roomUid: RoomUid, after: number): Look
   const nowMs = wallMs();
   const found: Old[] = [];
   let [at, recipients] = [after, 0];
-  for (let looked = 0; looked < MESSAGES_AT_ONCE && recipients < RECIPIENTS_AT_ONCE; looked++) {
+  for (let inspected = 0; inspected < MESSAGES_AT_ONCE && recipients < RECIPIENTS_AT_ONCE; inspected++) {
     const row = next([rows, at, last])[0];
     if (!row) return { found, after: null, branchedAtMs };
     if (!row.is_open && isPast(row, branchedAtMs, nowMs)) found.push(row);
@@ -128,7 +128,7 @@ function remove(queries: Queries, found: readonly Old[], budget: Budget, holder:
   let [bytes, last] = [0, 0];
   for (const { seq, recipients } of found) {
     removeDeliveries([rows, seq, 0, recipients]);
-    for (const gone of removeMessage([rows, seq])) [bytes, last] = [bytes + gone.bytes, seq];
+    for (const removed of removeMessage([rows, seq])) [bytes, last] = [bytes + removed.bytes, seq];
   }
   if (bytes > 0) {
     budget.giveBack(queries, holder, bytes);

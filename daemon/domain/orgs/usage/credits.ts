@@ -234,8 +234,8 @@ export function grantCredits(
   // An organization that had no limit gets the full amount from now on: its past consumption is not deducted.
   const first = row.granted === null && plan === null ? Math.ceil(used_micro / MICRO) : 0;
   if (more !== null && first > 0) {
-    const told = { reason: "used while there was no limit", effect: `${effect}:before` };
-    enter(queries, { org_id, kind: "grant", amount_micro: first * MICRO, ...told });
+    const fields = { reason: "used while there was no limit", effect: `${effect}:before` };
+    enter(queries, { org_id, kind: "grant", amount_micro: first * MICRO, ...fields });
   }
   const granted = more === null ? null : (row.granted ?? first) + more;
   putGranted(queries, org_id, granted);

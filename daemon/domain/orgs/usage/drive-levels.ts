@@ -35,11 +35,11 @@ export class DriveLevels {
   async settle(): Promise<void> {
     stopTimer(this.#timer);
     this.#timer = null;
-    const noted = this.#noted;
-    if (noted.size === 0) return;
+    const pending = this.#noted;
+    if (pending.size === 0) return;
     this.#noted = new Map();
     const { database, log, meter, placeOf } = this.#deps;
-    const levels = [...noted];
+    const levels = [...pending];
     for (let from = 0; from < levels.length; from += MAX_TOGETHER) {
       const some = levels.slice(from, from + MAX_TOGETHER);
       const write = (queries: Queries) => {

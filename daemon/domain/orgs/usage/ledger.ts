@@ -40,15 +40,15 @@ export function enterSpent(queries: Queries, org_id: OrgId, micro: number): void
 }
 
 export function isEntryOf(queries: Queries, orgId: OrgId, id: string): boolean {
-  const where = and(eq(creditLedger.org_id, orgId), eq(creditLedger.entry_id, id as LedgerRow["entry_id"]));
-  return queries.select({ id: creditLedger.entry_id }).from(creditLedger).where(where).get() !== undefined;
+  const condition = and(eq(creditLedger.org_id, orgId), eq(creditLedger.entry_id, id as LedgerRow["entry_id"]));
+  return queries.select({ id: creditLedger.entry_id }).from(creditLedger).where(condition).get() !== undefined;
 }
 
 /** Newest first, older than `before`. */
 export function listEntries(queries: Queries, orgId: OrgId, before: string | null, limit: number): LedgerRow[] {
   const older = before === null ? undefined : lt(creditLedger.entry_id, before);
-  const where = and(eq(creditLedger.org_id, orgId), older);
-  return queries.select().from(creditLedger).where(where).orderBy(desc(creditLedger.entry_id)).limit(limit).all();
+  const condition = and(eq(creditLedger.org_id, orgId), older);
+  return queries.select().from(creditLedger).where(condition).orderBy(desc(creditLedger.entry_id)).limit(limit).all();
 }
 
 export function toEntry({ entry_id, at, kind, amount_micro, reason }: LedgerRow): LedgerEntry {

@@ -30,9 +30,9 @@ export class DayRows {
   }
 
   /** Rows to which the usage counted by a transaction is added, within it. */
-  placed(queries: Queries, counted: Iterable<UsageRow>): Iterable<UsageRow> {
+  placed(queries: Queries, increments: Iterable<UsageRow>): Iterable<UsageRow> {
     const finest = new Map<string, UsageRow>();
-    for (const row of counted) addTo(finest, row);
+    for (const row of increments) addTo(finest, row);
     const placed = new Map<string, UsageRow>();
     // One organization's day after the other: none is read twice.
     for (const [, row] of [...finest].sort(([a], [b]) => (a < b ? -1 : 1)))

@@ -90,8 +90,8 @@ export function nextDay(
   after?: string,
 ): string | null {
   const isLater = after === undefined ? gte(usage.day, days.from) : gt(usage.day, after);
-  const where = and(eq(usage.org_id, orgId), isLater, lte(usage.day, days.to));
-  return queries.select({ day: usage.day }).from(usage).where(where).orderBy(usage.day).limit(1).get()?.day ?? null;
+  const condition = and(eq(usage.org_id, orgId), isLater, lte(usage.day, days.to));
+  return queries.select({ day: usage.day }).from(usage).where(condition).orderBy(usage.day).limit(1).get()?.day ?? null;
 }
 
 /** The written usage of an organization's day, for each value of a dimension. */

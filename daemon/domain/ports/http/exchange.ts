@@ -59,8 +59,11 @@ const LOST: readonly string[] = [StreamErrorCode.detached, StreamErrorCode.link_
 const END_MS = 5000;
 
 /** The request's head, to be sent first on the connection. */
-export function headOf(asked: ExchangeRequest): Uint8Array {
-  return serializeHead(`${asked.method} ${asked.target} HTTP/1.1`, [...asked.headers, ...framingHeaders(asked)]);
+export function headOf(request: ExchangeRequest): Uint8Array {
+  return serializeHead(`${request.method} ${request.target} HTTP/1.1`, [
+    ...request.headers,
+    ...framingHeaders(request),
+  ]);
 }
 
 /**
@@ -69,8 +72,8 @@ export function headOf(asked: ExchangeRequest): Uint8Array {
  */
 export async function exchange(
   port: Line,
-  asked: ExchangeRequest,
-  gone: AbortSignal,
+  request: ExchangeRequest,
+  signal: AbortSignal,
   { idleSeconds, toEnd, keep }: Manner = GUEST,
 ): Promise<ExchangeResponse> {
   let isSilent = false;
@@ -80,11 +83,11 @@ export async function exchange(
   };
   const idle = idleSeconds === null ? null : startTimer(silent, idleSeconds * 1000);
   const close = () => port.close();
-  gone.addEventListener("abort", close, { once: true });
-  if (gone.aborted) close();
+  signal.addEventListener("abort", close, { once: true });
+  if (signal.aborted) close();
   const over = () => {
     stopTimer(idle);
-    gone.removeEventListener("abort", close);
+    signal.removeEventListener("abort", close);
   };
   port.ended.then(over, over);
   const moved = (bytes: Uint8Array) => {
@@ -92,16 +95,16 @@ export async function exchange(
     return bytes;
   };
   const reader = new ByteReader(idle ? watched(port.output, moved) : port.output, port.pay);
-  const sending = asked.body === null ? null : new Sending(port, asked.body, asked.length, moved);
+  const sending = request.body === null ? null : new Sending(port, request.body, request.length, moved);
   let isKeepable = false;
   const done = (isWhole: boolean) => {
     const isClean = isWhole && isKeepable && (sending?.isSent ?? true) && reader.queue.byteLength === 0;
     sending?.stop();
-    if (keep && isClean && !gone.aborted) keep();
+    if (keep && isClean && !signal.aborted) keep();
     else port.close();
   };
   try {
-    const parser = new ResponseParser(reader.queue, asked.method);
+    const parser = new ResponseParser(reader.queue, request.method);
     const head = await readHead(reader, parser);
     if (head.status === 101) {
       // The connection is now a bidirectional stream, which ends independently of the exchange.

@@ -80,8 +80,8 @@ export function headersForClient(answered: readonly [string, string][], place: P
   for (const [name, value] of answered) {
     if (NOT_ANSWERED_ON.has(name) || dropped.has(name)) continue;
     if (place.mode === "path" && OF_THE_ORIGIN.has(name)) continue;
-    const said = name === "clear-site-data" ? withoutCookies(value) : value;
-    if (said !== null) headers.append(name, said);
+    const filtered = name === "clear-site-data" ? withoutCookies(value) : value;
+    if (filtered !== null) headers.append(name, filtered);
   }
   for (const [name, value] of answered) {
     if (name === "location" || name === "content-location") headers.set(name, outward(value, place, port));

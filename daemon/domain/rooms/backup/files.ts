@@ -66,9 +66,9 @@ export class RoomFiles {
   }
 }
 
-function tooMany(which: string): ServiceError {
+function tooMany(subject: string): ServiceError {
   return new ServiceError("invalid_state", {
-    detail: `${which} are currently being written or read.`,
+    detail: `${subject} are currently being written or read.`,
     hint: "Retry once one of them is done.",
   });
 }

@@ -72,8 +72,8 @@ const MAX_ERRORS = 20;
 
 /** Throws NotWhole; invalid_body with all invalid fields. */
 export function readOpening(line: string): BackedUp {
-  const said = objectOf(line);
-  const { roomd_room_backup: format, about } = said;
+  const header = objectOf(line);
+  const { roomd_room_backup: format, about } = header;
   if (!Number.isSafeInteger(format)) throw new NotWhole("it does not begin with the header of a room file");
   if (format !== BACKUP_FORMAT) throw new NotWhole("its format is unknown to this roomd");
   const bad = [...Value.Errors(backedUp, about)].slice(0, MAX_ERRORS);

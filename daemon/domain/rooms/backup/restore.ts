@@ -104,8 +104,8 @@ async function readFile(
       allow: (taken) => deps.branch.sandboxes.requireBytes(row, { added: taken }),
     },
   );
-  const told = new Set<string>(about.checkpoints.map(({ checkpoint_id }) => checkpoint_id));
-  if ((await namesIn(place.checkpoints)).some((name) => !told.has(name)))
+  const listed = new Set<string>(about.checkpoints.map(({ checkpoint_id }) => checkpoint_id));
+  if ((await namesIn(place.checkpoints)).some((name) => !listed.has(name)))
     throw new NotWhole("it has files of a checkpoint that it does not list");
   await faultPoint("backup.read");
   return { about, row };

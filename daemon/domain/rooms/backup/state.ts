@@ -32,9 +32,9 @@ const rest = Type.Object({
 /** Throws NotWhole. */
 export async function readForeignState(path: string, nouns: Nouns, origin: Origin): Promise<RoomState["nouns"]> {
   try {
-    const said = await stateIn(path);
+    const state = await stateIn(path);
     const accepted: [string, unknown][] = [];
-    for (const name of NAMES) accepted.push([name, await nouns[name].accept(said[name], origin)]);
+    for (const name of NAMES) accepted.push([name, await nouns[name].accept(state[name], origin)]);
     return Object.fromEntries(accepted) as RoomState["nouns"];
   } catch (error) {
     if (error instanceof UntrustedRows) throw new NotWhole(error.message, { cause: error });

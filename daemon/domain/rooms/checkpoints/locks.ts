@@ -20,16 +20,16 @@ export class Locks {
   readonly #held = new Map<RoomUid, Set<HeldLock>>();
 
   /** `over` is aborted when the room's destruction starts. Throws invalid_state. */
-  take<T>(roomUid: RoomUid, what: string, work: (over: AbortSignal) => Promise<T>): Promise<T> {
-    return this.#hold(roomUid, what, false, work);
+  take<T>(roomUid: RoomUid, operation: string, work: (over: AbortSignal) => Promise<T>): Promise<T> {
+    return this.#hold(roomUid, operation, false, work);
   }
 
   /** The same for operations that only read a checkpoint, concurrently with others that do. */
-  share<T>(roomUid: RoomUid, what: string, work: (over: AbortSignal) => Promise<T>): Promise<T> {
-    return this.#hold(roomUid, what, true, work);
+  share<T>(roomUid: RoomUid, operation: string, work: (over: AbortSignal) => Promise<T>): Promise<T> {
+    return this.#hold(roomUid, operation, true, work);
   }
 
-  async #hold<T>(roomUid: RoomUid, what: string, isShared: boolean, work: (over: AbortSignal) => Promise<T>) {
+  async #hold<T>(roomUid: RoomUid, operation: string, isShared: boolean, work: (over: AbortSignal) => Promise<T>) {
     const held = this.#held.get(roomUid) ?? new Set();
     const other = [...held].find((each) => !isShared || !each.isShared);
     if (other) {
@@ -39,7 +39,7 @@ export class Locks {
       });
     }
     const over = Promise.withResolvers<void>();
-    const own: HeldLock = { what, isShared, end: new AbortController(), over: over.promise };
+    const own: HeldLock = { what: operation, isShared, end: new AbortController(), over: over.promise };
     this.#held.set(roomUid, held.add(own));
     try {
       return await work(own.end.signal);

@@ -77,8 +77,8 @@ export class Artifacts {
     const placed = new Map<string, string>();
     for await (const [place, path] of this.#files(sandboxes)) {
       const { key, bytes, isShared } = await fileAt(path);
-      const told = this.#digests.get(key);
-      const digest = told !== undefined && this.#atOther.has(told) ? told : null;
+      const knownDigest = this.#digests.get(key);
+      const digest = knownDigest !== undefined && this.#atOther.has(knownDigest) ? knownDigest : null;
       const to = isShared ? (placed.get(key) ?? null) : null;
       if (isShared && to === null) placed.set(key, place);
       yield { place, path, to, digest, bytes: to === null && digest === null ? bytes : 0 };

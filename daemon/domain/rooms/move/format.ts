@@ -84,15 +84,15 @@ export class NotWhole extends Error {
 
 /** Throws NotWhole. */
 export function readFirst(given: string): RoomHeader {
-  const said = parsed(given);
-  if (Value.Check(first, said)) return said.about;
+  const value = parsed(given);
+  if (Value.Check(first, value)) return value.about;
   throw new NotWhole("the format of the room is unknown to this roomd");
 }
 
 /** Throws NotWhole. */
 export function readLine(given: string): Line {
-  const said = parsed(given);
-  if (Value.Check(line, said)) return said;
+  const value = parsed(given);
+  if (Value.Check(line, value)) return value;
   throw new NotWhole("a line of the room file is malformed");
 }
 

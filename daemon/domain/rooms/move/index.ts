@@ -38,10 +38,10 @@ export interface Moves {
 }
 
 export interface PeerCalls {
-  receive(roomUid: RoomUid, source: AsyncIterable<Uint8Array>, gone: AbortSignal): Promise<Arrived>;
+  receive(roomUid: RoomUid, source: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Arrived>;
   settle(roomUid: RoomUid): Promise<Settled>;
   /** Throws invalid_body. */
-  fits(asked: unknown): Promise<FitsAnswer>;
+  fits(request: unknown): Promise<FitsAnswer>;
 }
 
 interface MoveParts {
@@ -118,10 +118,10 @@ export function makeMoves({ deps, locks, findRow, schedule }: MoveParts): Moves 
       ),
     ],
     forPeers: {
-      receive: (roomUid, source, gone) => arrivals.receive(roomUid, source, gone),
+      receive: (roomUid, source, signal) => arrivals.receive(roomUid, source, signal),
       settle: (roomUid) => arrivals.settle(roomUid),
-      fits: (asked) => {
-        if (Value.Check(fitsAsked, asked)) return deps.sandboxes.moves.fits(asked);
+      fits: (request) => {
+        if (Value.Check(fitsAsked, request)) return deps.sandboxes.moves.fits(request);
         throw new ServiceError("invalid_body", { detail: "Malformed request from another host." });
       },
     },

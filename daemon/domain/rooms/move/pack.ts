@@ -37,8 +37,8 @@ class Writing {
   readonly #digest = new Bun.CryptoHasher("sha256");
   #files = 0;
 
-  line(said: object): Uint8Array {
-    const bytes = Buffer.from(`${JSON.stringify(said)}\n`);
+  line(value: object): Uint8Array {
+    const bytes = Buffer.from(`${JSON.stringify(value)}\n`);
     this.#digest.update(bytes);
     return bytes;
   }

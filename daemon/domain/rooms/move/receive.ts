@@ -75,17 +75,17 @@ export class ReceivedRooms {
   }
 
   /** Receives a room's file; resolves once only the ownership is missing. Throws invalid_state, quota_exceeded, disk_full. */
-  async receive(roomUid: RoomUid, source: AsyncIterable<Uint8Array>, gone: AbortSignal): Promise<Arrived> {
+  async receive(roomUid: RoomUid, source: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Arrived> {
     if (this.#underWay.has(roomUid)) throw busy();
     return await this.#alone(roomUid, async () => {
       // Only an attempt that has started to replace an earlier arrival may remove it.
-      const begun = { is: false };
+      const started = { is: false };
       try {
-        const about = await this.#read(roomUid, source, gone, begun);
+        const about = await this.#read(roomUid, source, signal, started);
         this.#due.setIn(roomUid, FORGOTTEN_MS);
         return { head: chainHead(this.#deps.database.queries, chainKey(about.room.org_id)) };
       } catch (error) {
-        if (begun.is) await this.#throwAway(roomUid);
+        if (started.is) await this.#throwAway(roomUid);
         throw meant(error);
       }
     });
@@ -151,8 +151,8 @@ export class ReceivedRooms {
   async #read(
     roomUid: RoomUid,
     source: AsyncIterable<Uint8Array>,
-    gone: AbortSignal,
-    begun: { is: boolean },
+    signal: AbortSignal,
+    started: { is: boolean },
   ): Promise<RoomHeader> {
     const deps = this.#deps;
     const { paths, directory, database } = deps;
@@ -176,9 +176,9 @@ export class ReceivedRooms {
     const { drive_bytes, other_bytes } = about;
     const bytes = drive_bytes + other_bytes;
     // The bytes already count for the organization, on the sending host.
-    const whose = { org_id: about.room.org_id as OrgId };
-    await deps.branch.sandboxes.requireBytes(whose, { added: bytes, freed: bytes });
-    begun.is = true;
+    const orgOwner = { org_id: about.room.org_id as OrgId };
+    await deps.branch.sandboxes.requireBytes(orgOwner, { added: bytes, freed: bytes });
+    started.is = true;
     await this.#dropStaged(roomUid);
     await eraseDirectory(place.directory, deps.giveUpSpace);
     for (const made of [paths.arrivals, place.directory, place.room])
@@ -199,9 +199,9 @@ export class ReceivedRooms {
       bytes: Math.max(limits.bytes, about.drive_bytes),
     });
     const { drive, links } = place;
-    await copying(gone, (copier) => copier.restore({ store, drive, links, root: deps.driveRoot(roomUid) }));
+    await copying(signal, (copier) => copier.restore({ store, drive, links, root: deps.driveRoot(roomUid) }));
     await eraseDirectory(store, deps.giveUpSpace);
-    await this.#tryRows(about, gone);
+    await this.#tryRows(about, signal);
     await faultPoint("move.received");
     await writeWhole(place.whole, about);
     for (const made of [place.room, place.directory, paths.arrivals, paths.data]) await syncDirectory(made);
@@ -210,7 +210,7 @@ export class ReceivedRooms {
   }
 
   /** Detects errors of its rows before the sender relies on them. */
-  async #tryRows(about: RoomHeader, gone: AbortSignal): Promise<void> {
+  async #tryRows(about: RoomHeader, signal: AbortSignal): Promise<void> {
     const { database, paths } = this.#deps;
     const place = paths.arriving(about.room.room_uid);
     const state = await readState<MovedState>(place.state);
@@ -218,7 +218,7 @@ export class ReceivedRooms {
     const stranger = (await namesIn(place.sandboxes)).find((name) => !carried.has(name));
     if (stranger !== undefined) throw new NotWhole("it has files of a sandbox that it does not list");
     // Space is checked only here: once this host owns it, it is accepted even if other messages have taken the space since.
-    const rows = await this.#stage(about, state, { over: gone, requiresSpace: true });
+    const rows = await this.#stage(about, state, { over: signal, requiresSpace: true });
     const [tried] = database.rehearse(
       [(queries) => giveRows(this.#deps, queries, about, state, { ...NONE_GIVEN_UP, rows })],
       () => {},

@@ -80,9 +80,9 @@ export function giveRows(
   if (getRoom(queries, row.room_uid)) updateRoom(queries, row.room_uid, row);
   else insertRoom(queries, row);
   deps.sandboxes.moves.put(queries, row, state.sandboxes, putting);
-  const whose = { room_uid: row.room_uid, org_id: row.org_id };
+  const owner = { room_uid: row.room_uid, org_id: row.org_id };
   deleteCheckpointsOf(queries, row.room_uid);
-  for (const checkpoint of state.checkpoints) insertCheckpoint(queries, { ...checkpoint, ...whose });
+  for (const checkpoint of state.checkpoints) insertCheckpoint(queries, { ...checkpoint, ...owner });
   giveNouns(queries, branch.nouns, state.nouns, branchedOf(row, rows));
   branch.calls.putRoom(queries, state.calls, row);
   const last = head?.seq ?? 0;
@@ -103,6 +103,6 @@ export function recordMove(
   event: "room.moved_in" | "room.moved_out",
   details: Record<string, unknown>,
 ): void {
-  const what = { event, outcome: "success" as const, at: now(), org_id, room_id, room_uid };
-  appendAudit(queries, { ...what, actor: SYSTEM, source: "reconciler", details });
+  const entry = { event, outcome: "success" as const, at: now(), org_id, room_id, room_uid };
+  appendAudit(queries, { ...entry, actor: SYSTEM, source: "reconciler", details });
 }

@@ -204,13 +204,13 @@ export async function settleMove(
     return row?.state === "active";
   }
   const { to: goalId, epoch, claiming } = row.branching;
-  const asked = claiming ? (to ?? directory.host(goalId)) : null;
-  if (asked && asked.state !== "gone" && (await hasIt(deps, asked, roomUid, epoch + 1))) {
+  const otherHost = claiming ? (to ?? directory.host(goalId)) : null;
+  if (otherHost && otherHost.state !== "gone" && (await hasIt(deps, otherHost, roomUid, epoch + 1))) {
     await retireMoved(deps, row, { to: goalId, epoch: epoch + 1, head: null });
     return false;
   }
   const owner = isClaimed ? await directory.trueOwner(roomUid) : directory.owner(roomUid);
-  const hasNone = asked !== null && asked.state !== "gone";
+  const hasNone = otherHost !== null && otherHost.state !== "gone";
   const isForgotten = hasNone && owner?.host_id === goalId;
   // The other host frees the name when the room has ended there, and would still report that it had it; the removal of that host, automatic
   // or not, frees the name too. After days neither is known: the room may have lived and ended there, and the copy here is kept like an
@@ -271,8 +271,8 @@ function returned(host: string, epoch: number): Partial<RoomRow> {
 
 /** Whether a host owns or owned a room in this epoch or a later one. Rejects with host_unreachable. */
 async function hasIt(deps: MoveDeps, host: Host, roomUid: RoomUid, epoch: number): Promise<boolean> {
-  const told = await deps.peers().settle(host, roomUid, timeoutSignal(FORGET_MS));
-  return told.epoch >= epoch;
+  const response = await deps.peers().settle(host, roomUid, timeoutSignal(FORGET_MS));
+  return response.epoch >= epoch;
 }
 
 /** Timeout for requesting the other host to settle the room, by which it discards an arrival that it does not own. */

@@ -67,15 +67,15 @@ export class RoomReader {
     let left = bounds.bytes;
     let files = 0;
     let links = 0;
-    let asked = 0;
+    let allowedBytes = 0;
     /** `spare`: bytes that were counted when the file started and that its pieces have not used yet. */
     let current: { handle: FileHandle; size: number; at: number; spare: number } | null = null;
     const take = async (bytes: number) => {
       left -= bytes;
       if (left < 0) throw new NotWhole("the room file exceeds the size limit of a room");
-      if (bounds.bytes - left < asked + ASK_EVERY_BYTES) return;
-      asked = bounds.bytes - left;
-      await bounds.allow?.(asked);
+      if (bounds.bytes - left < allowedBytes + ASK_EVERY_BYTES) return;
+      allowedBytes = bounds.bytes - left;
+      await bounds.allow?.(allowedBytes);
     };
     const finish = async () => {
       if (!current) return;
@@ -143,11 +143,11 @@ export class RoomReader {
   }
 
   async #line(): Promise<string> {
-    for (let looked = 0; ; ) {
-      const end = this.#rest.indexOf(10, looked);
+    for (let scanned = 0; ; ) {
+      const end = this.#rest.indexOf(10, scanned);
       if (end !== -1) return this.#take(end + 1).toString("utf8", 0, end);
-      looked = this.#rest.length;
-      if (looked > MAX_LINE_BYTES) throw new NotWhole("a line of the room file is too long");
+      scanned = this.#rest.length;
+      if (scanned > MAX_LINE_BYTES) throw new NotWhole("a line of the room file is too long");
       await this.#more();
     }
   }
@@ -165,11 +165,11 @@ export class RoomReader {
     this.#rest = this.#rest.length === 0 ? Buffer.from(value) : Buffer.concat([this.#rest, value]);
   }
 
-  async #next(what: string): Promise<IteratorResult<Uint8Array>> {
+  async #next(label: string): Promise<IteratorResult<Uint8Array>> {
     const left = leftMs(this.#patience, this.#since, this.#bytes);
     // Without this check, bytes that are already available would never time out.
-    if (left === 0) throw new DeadlineError(`${what} arrived too slowly`);
-    const next = await within(this.#source.next(), left, what);
+    if (left === 0) throw new DeadlineError(`${label} arrived too slowly`);
+    const next = await within(this.#source.next(), left, label);
     if (!next.done) this.#bytes += next.value.byteLength;
     return next;
   }
@@ -184,8 +184,8 @@ export const BLOCK_BYTES = 4096;
 
 /** Bytes of the blocks of a piece, without a block that the previous piece has started. */
 function takenBy({ at, bytes }: { at: number; bytes: number }, before: number): number {
-  const begun = Math.ceil(before / BLOCK_BYTES);
-  const first = Math.max(Math.floor(at / BLOCK_BYTES), begun);
+  const usedBlocks = Math.ceil(before / BLOCK_BYTES);
+  const first = Math.max(Math.floor(at / BLOCK_BYTES), usedBlocks);
   return Math.max(0, Math.ceil((at + bytes) / BLOCK_BYTES) - first) * BLOCK_BYTES;
 }
 
@@ -220,9 +220,9 @@ async function made(into: Unpacked, name: FileName): Promise<FileHandle> {
 }
 
 /** Adds a further name for a received file, or for a template's file. */
-async function linked(into: Unpacked, said: { link: string; to: string } | { same: string; digest: string }) {
-  const from = "link" in said ? belongingOf(into, said.to) : into.templates.get(said.digest);
-  const path = belongingOf(into, "link" in said ? said.link : said.same);
+async function linked(into: Unpacked, entry: { link: string; to: string } | { same: string; digest: string }) {
+  const from = "link" in entry ? belongingOf(into, entry.to) : into.templates.get(entry.digest);
+  const path = belongingOf(into, "link" in entry ? entry.link : entry.same);
   if (from === undefined) throw new NotWhole("a template that it needs no longer exists on this host");
   await makeAbove(path);
   await link(from, path).catch(async (error: unknown) => {

@@ -105,13 +105,13 @@ async function make(
   const snapshot = getSnapshot(deps.database.queries, snapshot_id);
   if (!snapshot) throw new ServiceError("snapshot_not_found");
   const own = { ...trialCall(call.caller), request_id: call.request_id };
-  const wanted = {
+  const input = {
     ...{ agent_id, snapshot_id, sandbox_id, labels, memory_mib: snapshot.memory_mib },
     lifecycle: { idle_after_seconds: idle_timeout_seconds, on_idle, wake_on },
     ...(max_duration_seconds === null ? {} : { max_duration_seconds }),
   };
   const source = { template: null, snapshot };
-  const { supervisor } = await begin(deps, supervisors, own, wanted, room, source);
+  const { supervisor } = await begin(deps, supervisors, own, input, room, source);
   await recordMade(deps, call, room, supervisor.row);
   await supervisor.published
     .until(({ state }) => state !== "creating" && state !== "starting", WAIT_MS)

@@ -90,15 +90,15 @@ async function record(
 ): Promise<void> {
   const { caller, source, request_id, ip } = call;
   const about = { outcome: "success", at: now(), actor: actorOf(caller), source, request_id, ip } as const;
-  const where = { org_id: room.org_id, room_id: room.room_id, room_uid: room.room_uid };
+  const roomIds = { org_id: room.org_id, room_id: room.room_id, room_uid: room.room_uid };
   await deps.database.commit((queries) => {
     for (const { agent_id, sandbox_id } of gone) {
       const details = { reason: "room_restored" };
-      appendAudit(queries, { ...about, ...where, event: "sandbox.destroyed", agent_id, sandbox_id, details });
+      appendAudit(queries, { ...about, ...roomIds, event: "sandbox.destroyed", agent_id, sandbox_id, details });
     }
     for (const { agent_id, sandbox_id, snapshot_id } of back) {
       const details = { snapshot_id };
-      appendAudit(queries, { ...about, ...where, event: "sandbox.rolled_back", agent_id, sandbox_id, details });
+      appendAudit(queries, { ...about, ...roomIds, event: "sandbox.rolled_back", agent_id, sandbox_id, details });
     }
   });
 }

@@ -49,9 +49,9 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
     run: async (call, input, room) => {
       actingAs(call.caller, input.agent_id, "agent_id");
       requireActive(room);
-      const begun = begunBy(supervisors, call);
+      const existing = begunBy(supervisors, call);
       const source = sourceOf(deps, input, room);
-      const { supervisor, warnings } = begun ?? (await begin(deps, supervisors, call, input, room, source));
+      const { supervisor, warnings } = existing ?? (await begin(deps, supervisors, call, input, room, source));
       // With wait=none the call still waits until the guest is starting, unless others are ahead in the queue.
       const waited: readonly SandboxState[] = input.wait === "none" ? ["creating"] : ["creating", "starting"];
       const waitMs = input.wait === "none" ? LAUNCH_MS : (input.wait_timeout_ms ?? DEFAULT_WAIT_MS);
@@ -63,7 +63,7 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
         });
       requireComing(deps, reached);
       const ready = reached.state === "running";
-      if (ready && !begun) tellStart(deps, call, reached, room);
+      if (ready && !existing) tellStart(deps, call, reached, room);
       return {
         outcome: ready ? "created" : "accepted",
         body: {

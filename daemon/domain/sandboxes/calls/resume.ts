@@ -52,14 +52,14 @@ export async function resumeSupervised(
   { reason, requireQuota }: Resuming,
 ): Promise<SandboxRow> {
   const { row } = supervisor;
-  const begun = monotonicMs();
+  const startedAt = monotonicMs();
   deps.credits.admit(deps.database.queries, row.org_id);
   if (row.state === "hibernated") requireDrive(deps, row);
   const admit = admitAgain(supervisors, row, requireQuota);
   const resumed = await supervisors.use(row.sandbox_id, () =>
     makingRoom(deps.pool, row.memory_mib, () => supervisor.resume(admit)),
   );
-  supervisors.outcomes.noteResumed(row.state, reason, (monotonicMs() - begun) / 1000);
+  supervisors.outcomes.noteResumed(row.state, reason, (monotonicMs() - startedAt) / 1000);
   return resumed;
 }
 

@@ -53,21 +53,21 @@ export function makeExec(deps: ExecutionDeps): Bound {
         const leaves = () => deps.sandboxes.currentRoom(row.room_uid).is_moving;
         const reach = guestAccessOf(supervisors, row.sandbox_id, leaves);
         const save: SaveStreams = (streams) => deps.sandboxes.saveOutput(room, input.output_to ?? "", streams);
-        let asked: Pick<Following, "existing"> | undefined;
-        const begun = (following: Pick<Following, "existing">) => {
-          asked = following;
+        let startedCommand: Pick<Following, "existing"> | undefined;
+        const onStarted = (following: Pick<Following, "existing">) => {
+          startedCommand = following;
           call.work.effect = { started: true, exec_id };
         };
-        const body = await runCommand(reach, request, input, save, begun).catch((error: unknown) => {
+        const body = await runCommand(reach, request, input, save, onStarted).catch((error: unknown) => {
           const known = error instanceof ServiceError ? (error.options.details?.started ?? false) : "unknown";
-          if (!asked) call.work.effect = { started: known };
-          if (!asked && known === false) attendance.leave({ began: false, recorded: false });
+          if (!startedCommand) call.work.effect = { started: known };
+          if (!startedCommand && known === false) attendance.leave({ began: false, recorded: false });
           throw heldInstead(deps.sandboxes, room, error);
         });
         ended = true;
-        if (asked?.existing === false) endSpan(span, body);
+        if (startedCommand?.existing === false) endSpan(span, body);
         // Only an execution that an earlier request started may be metered already; this lookup takes as long as the rest of the call.
-        const mayBeMetered = !attendance.isRepeated && asked?.existing !== false;
+        const mayBeMetered = !attendance.isRepeated && startedCommand?.existing !== false;
         if (mayBeMetered && (await wasMetered(queries, row, exec_id, since))) attendance.foundMetered();
         call.work.along(() => {
           if (attendance.meters()) meter.count(placeOf(row, keyBehind(call.caller)), { exec_count: 1 });
@@ -87,17 +87,17 @@ export function makeExec(deps: ExecutionDeps): Bound {
 async function whileWaited<T>(
   supervisors: Supervisors,
   sandboxId: string,
-  gone: AbortSignal,
+  signal: AbortSignal,
   work: () => Promise<T>,
 ): Promise<T> {
   const left = Promise.withResolvers<void>();
   const leave = () => left.resolve();
-  gone.addEventListener("abort", leave, { once: true });
+  signal.addEventListener("abort", leave, { once: true });
   const done = Promise.withResolvers<T>();
   const used = supervisors.use(sandboxId, async () => {
     work().then(done.resolve, done.reject);
-    if (!gone.aborted) await Promise.race([done.promise.catch(() => {}), left.promise]);
+    if (!signal.aborted) await Promise.race([done.promise.catch(() => {}), left.promise]);
   });
   await used;
-  return await done.promise.finally(() => gone.removeEventListener("abort", leave));
+  return await done.promise.finally(() => signal.removeEventListener("abort", leave));
 }

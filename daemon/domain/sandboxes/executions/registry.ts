@@ -25,9 +25,9 @@ export class TrackedExecution {
   since = now();
   #stage: Accounting = "unknown";
 
-  constructor(by: Beginner | null, ...what: Happening[]) {
+  constructor(by: Beginner | null, ...events: Happening[]) {
     this.by = by;
-    this.happened(...what);
+    this.happened(...events);
   }
 
   get stage(): Accounting {
@@ -38,8 +38,8 @@ export class TrackedExecution {
     return DUTIES[this.#stage];
   }
 
-  happened(...what: Happening[]): void {
-    for (const each of what) this.#stage = after(this.#stage, each);
+  happened(...events: Happening[]): void {
+    for (const each of events) this.#stage = after(this.#stage, each);
   }
 }
 
@@ -66,8 +66,8 @@ export class ExecutionRegistry {
   }
 
   /** For an execution that is not tracked yet. */
-  add(execId: string, by: Beginner | null, ...what: Happening[]): TrackedExecution {
-    const known = new TrackedExecution(by, ...what);
+  add(execId: string, by: Beginner | null, ...events: Happening[]): TrackedExecution {
+    const known = new TrackedExecution(by, ...events);
     this.#all.set(execId, known);
     if (this.#all.size > MAX_KNOWN) {
       const [oldest] = [...this.#all].find(([, { duties }]) => !duties.waits) ?? [];
@@ -78,15 +78,15 @@ export class ExecutionRegistry {
   }
 
   /** Execution `known` runs in the background, started by `by`. */
-  begun(known: TrackedExecution, by: Beginner | null, ...what: Happening[]): void {
+  begun(known: TrackedExecution, by: Beginner | null, ...events: Happening[]): void {
     known.by = by;
-    known.happened("begun", ...what);
+    known.happened("begun", ...events);
     this.#changed();
   }
 
   /** Applies the events to `known`, which may be evicted already; drops it if nothing remains to be done. */
-  happened(execId: string, known: TrackedExecution, ...what: Happening[]): void {
-    known.happened(...what);
+  happened(execId: string, known: TrackedExecution, ...events: Happening[]): void {
+    known.happened(...events);
     if (known.stage === "unknown" && this.#all.get(execId) === known) this.forget(execId);
     else this.#changed();
   }

@@ -26,8 +26,8 @@ export function makeStream(deps: ExecutionDeps): Bound {
       const reach = guestAccessOf(supervisors, row.sandbox_id);
       // Sessions do not use up the slots of active clients either.
       const leave = bounds.readers.take(aside ? `${row.sandbox_id} aside` : row.sandbox_id);
-      const gone = new AbortController();
-      const nobody = AbortSignal.any([call.signal, gone.signal]);
+      const cancellation = new AbortController();
+      const nobody = AbortSignal.any([call.signal, cancellation.signal]);
       const signal = AbortSignal.any([nobody, deps.stopping]);
       try {
         const first = await followFrom(reach, exec_id, { after: Math.max(after, 0), follow, aside, over: signal });
@@ -43,7 +43,7 @@ export function makeStream(deps: ExecutionDeps): Bound {
         if (nobody.aborted) giveUp();
         nobody.addEventListener("abort", giveUp, { once: true });
         const events = untilEnd(eventsOf(reach, first, { after, follow, aside, signal }), over.resolve);
-        return { outcome: "ok", events: { events, cancel: () => gone.abort() } };
+        return { outcome: "ok", events: { events, cancel: () => cancellation.abort() } };
       } catch (error) {
         leave();
         throw error;

@@ -22,8 +22,8 @@ export function makeWatch(deps: FileDeps): Bound {
       const watch = await watchInGuest(link, request);
       const over = Promise.withResolvers<void>();
       until(over.promise);
-      const gone = new AbortController();
-      const signal = AbortSignal.any([call.signal, gone.signal, deps.stopping]);
+      const cancellation = new AbortController();
+      const signal = AbortSignal.any([call.signal, cancellation.signal, deps.stopping]);
       const end = () => {
         watch.close();
         over.resolve();
@@ -31,7 +31,7 @@ export function makeWatch(deps: FileDeps): Bound {
       if (signal.aborted) end();
       signal.addEventListener("abort", end, { once: true });
       const events = eventsOf(watch, { path, isNew: watch_id === null, signal }, over.resolve);
-      return { outcome: "ok", events: { events, cancel: () => gone.abort() } };
+      return { outcome: "ok", events: { events, cancel: () => cancellation.abort() } };
     },
   });
 }

@@ -54,9 +54,9 @@ export async function hibernateAll(
   deps.log.info("hibernating all sandboxes", { sandboxes: toSave.length, left_out: lost.length });
   const late = timeoutSignal(mostMs);
   const gate = new Gate(deps.limits.concurrent_creates);
-  const told: Shutdown = { saved: 0, left_out: 0 };
+  const shutdown: Shutdown = { saved: 0, left_out: 0 };
   const leave = async (row: SandboxRow, why: string) => {
-    told.left_out++;
+    shutdown.left_out++;
     const supervisor = supervisors.get(row.sandbox_id);
     if (supervisor) await leaveOut(deps, supervisor, why);
   };
@@ -74,7 +74,7 @@ export async function hibernateAll(
       },
       late,
     );
-    if (why === null) told.saved++;
+    if (why === null) shutdown.saved++;
     else if (why !== GONE) await leave(supervisor.row, why);
   };
   const tooSlow = `it was not done within ${Math.round(mostMs / 60_000)} minutes`;
@@ -87,8 +87,8 @@ export async function hibernateAll(
     if (outcome.status === "rejected")
       deps.log.error("failed to record the outcome of a sandbox", { error: describeError(outcome.reason) });
   }
-  deps.log.info("all sandboxes are hibernated", { ...told });
-  return told;
+  deps.log.info("all sandboxes are hibernated", { ...shutdown });
+  return shutdown;
 }
 
 /** Sandboxes hibernated because of it, and sandboxes that still have a guest. */

@@ -63,8 +63,8 @@ export class HostStart {
 
   #begin(row: SandboxRow): Promise<void> {
     const { sandbox_id, org_id } = row;
-    const begun = this.#underWay.get(sandbox_id);
-    if (begun || this.#over.signal.aborted) return begun ?? Promise.resolve();
+    const ongoing = this.#underWay.get(sandbox_id);
+    if (ongoing || this.#over.signal.aborted) return ongoing ?? Promise.resolve();
     const done = this.#gate
       .through(org_id, () => this.#one(row), this.#over.signal)
       .catch((error: unknown) =>

@@ -172,7 +172,7 @@ export class Idleness {
     }
   }
 
-  #failed(row: SandboxRow, wanted: keyof typeof EVENTS, error: unknown): void {
+  #failed(row: SandboxRow, action: keyof typeof EVENTS, error: unknown): void {
     // Another operation put it to rest or ended it, or it has failed: that is reported separately.
     if (row.state !== "running") return;
     const { sandbox_id } = row;
@@ -182,10 +182,10 @@ export class Idleness {
     if (failures > MAX_TOLD) return;
     this.#deps.log.warn("failed to pause or hibernate an idle sandbox; it keeps running", {
       sandbox_id,
-      wanted,
+      wanted: action,
       error: describeError(error),
     });
-    this.#deps.onEvent(EVENTS[wanted], row, { reason: IDLE, message: row.status_message }, "error");
+    this.#deps.onEvent(EVENTS[action], row, { reason: IDLE, message: row.status_message }, "error");
   }
 }
 

@@ -129,10 +129,10 @@ export class PublishedRow {
 
 /** Another change was faster: usually the destruction of the sandbox. */
 class PastError extends ServiceError {
-  constructor({ agent_id, state }: SandboxRow, verb: VerbName, wanted: SandboxState) {
-    const details = { state, allowed_states: sourcesOf(verb, wanted) };
+  constructor({ agent_id, state }: SandboxRow, verb: VerbName, targetState: SandboxState) {
+    const details = { state, allowed_states: sourcesOf(verb, targetState) };
     super("invalid_state", {
-      detail: `Sandbox ${agent_id} is ${state} and can no longer become ${wanted}.`,
+      detail: `Sandbox ${agent_id} is ${state} and can no longer become ${targetState}.`,
       details,
     });
   }

@@ -64,15 +64,15 @@ export class Quarantine {
       throw new QuarantineError(`adopting it crashed the service ${crashes} times`);
     }
     if (crashes === 0) return await this.#noted(sandbox_id, work, this.#timesMs.together, () => {});
-    const begun = Promise.withResolvers<{ done: Promise<T> }>();
+    const started = Promise.withResolvers<{ done: Promise<T> }>();
     const turn = async () => {
       this.#deps.log.warn("adopting a sandbox separately after a crash", { sandbox_id, crashes });
       const over = Promise.withResolvers<void>();
-      begun.resolve({ done: this.#inTurn(sandbox_id, work, over.resolve) });
+      started.resolve({ done: this.#inTurn(sandbox_id, work, over.resolve) });
       await over.promise;
     };
-    this.#turns.through(org_id, turn, signal).catch(begun.reject);
-    return await (await begun.promise).done;
+    this.#turns.through(org_id, turn, signal).catch(started.reject);
+    return await (await started.promise).done;
   }
 
   /** The next daemon discards the notes, unless this one crashes. */

@@ -326,7 +326,7 @@ export function makeSupervisors(
           outcomes.note(current);
           deps.onState(current);
         },
-        onGone: (gone) => drop(gone.sandbox_id),
+        onGone: (removed) => drop(removed.sandbox_id),
       });
       all.set(row.sandbox_id, supervisor);
       ofRooms.set(row.room_uid, (ofRooms.get(row.room_uid) ?? new Set()).add(supervisor));

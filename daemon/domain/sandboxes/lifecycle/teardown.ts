@@ -61,10 +61,10 @@ export class Teardown {
   async lose(cause: ExitCause, reason: string, message: string, change: Partial<SandboxRow> = {}): Promise<void> {
     if (!actsIn("fail", this.#row.row.state)) return;
     const freed = await this.#freed();
-    const said = freed ? message : message + NOT_ENDED;
+    const fullMessage = freed ? message : message + NOT_ENDED;
     // A hibernated sandbox has no CID.
     const cid_held = this.#row.row.cid_held && !freed;
-    await this.#failed(cause, reason, said, { ...change, stopped_at: now(), cid_held });
+    await this.#failed(cause, reason, fullMessage, { ...change, stopped_at: now(), cid_held });
   }
 
   /** For a guest that has ended or is unusable: publishes its failure immediately, then frees its resources. */
@@ -86,8 +86,8 @@ export class Teardown {
     const freed = await this.#freed();
     await this.#row.write(() => {
       // A released CID stays released: it may belong to another sandbox by now.
-      const { status_message: said, cid_held: held } = this.#row.row;
-      const status_message = freed || !held || said.endsWith(NOT_ENDED) ? said : said + NOT_ENDED;
+      const { status_message: previous, cid_held: held } = this.#row.row;
+      const status_message = freed || !held || previous.endsWith(NOT_ENDED) ? previous : previous + NOT_ENDED;
       return { ...change, status_message, cid_held: held && !freed };
     });
   }

@@ -25,7 +25,7 @@ export interface SandboxesMove {
   /** Machines of a room that another host would have to load. Throws disk_full if they cannot be saved. */
   loaded(roomUid: RoomUid): Promise<Loaded[]>;
   /** This host's answer to another host: whether it could load them. */
-  fits(asked: FitsAsked): Promise<FitsAnswer>;
+  fits(request: FitsAsked): Promise<FitsAnswer>;
   /** Hibernates or ends all sandboxes. Throws invalid_state; the caller then calls `stays`. */
   leave(roomUid: RoomUid, how: Leaving): Promise<{ carried: SandboxId[]; ended: string[] }>;
   /** Resumes the sandboxes saved for the move. */
@@ -33,7 +33,7 @@ export interface SandboxesMove {
   /** Within a transaction. */
   take(queries: Queries, roomUid: RoomUid): MovedSandboxes;
   /** Throws invalid_state if a part belongs to another room. */
-  put(queries: Queries, whose: Whose, moved: MovedSandboxes, putting: Putting): void;
+  put(queries: Queries, owner: Whose, moved: MovedSandboxes, putting: Putting): void;
   /**
    * Moves the received files, a directory per sandbox, to the sandboxes' directories; resolves with the failures. A repeated call completes
    * the rest.
@@ -58,11 +58,11 @@ export function makeSandboxesMove({ parts, hostStart, snapshots, end }: Needs): 
       requireSpaceToSave(parts, roomUid);
       return loadedOf(parts, roomUid);
     },
-    fits: (asked) => fitsHere(deps, asked),
+    fits: (request) => fitsHere(deps, request),
     leave: (roomUid, how) => leave(parts, roomUid, how, end),
     stays: (roomUid) => hostStart.again(roomSandboxes(queries, roomUid)),
     take: takeSandboxes,
-    put: (within, whose, moved, putting) => putSandboxes(within, whose, moved, putting),
+    put: (within, owner, moved, putting) => putSandboxes(within, owner, moved, putting),
     place: async (directory) => {
       const failed = new Map<SandboxId, unknown>();
       for (const name of (await namesIn(directory)) as SandboxId[])

@@ -60,9 +60,9 @@ export async function leave(
     if (row.state === "failed" || row.state === "destroying" || !supervisor) return "it has no guest";
     if (why !== undefined) return why;
     const saving = () => supervisors.use(row.sandbox_id, () => save(deps, supervisor, RESTING));
-    const told = await gate.through(row.org_id, saving, never);
-    if (typeof told === "string" && !isForced && isSavable(supervisor)) throw notSaved(row, told);
-    return supervisor.row.state === "hibernated" ? null : String(told);
+    const outcome = await gate.through(row.org_id, saving, never);
+    if (typeof outcome === "string" && !isForced && isSavable(supervisor)) throw notSaved(row, outcome);
+    return supervisor.row.state === "hibernated" ? null : String(outcome);
   };
   const outcomes = await Promise.allSettled(rows.map(savedOf));
   for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;

@@ -94,10 +94,10 @@ async function forkOne(
     const isMade = known?.snapshot_id === snapshot_id && known.sandbox_id !== snapshot.sandbox_id;
     if (known && known.state !== "failed" && isMade) return shown(known.sandbox_id);
     const given = { ...(env === undefined ? {} : { env }), ...(guest_cid === undefined ? {} : { guest_cid }) };
-    const wanted = { agent_id, memory_mib, snapshot_id, ...given };
+    const input = { agent_id, memory_mib, snapshot_id, ...given };
     const own = { ...trialCall(call.caller), signal: call.signal, request_id: call.request_id };
     const source = { template: null, snapshot };
-    const { supervisor } = await begin(deps, supervisors, own, wanted, room, source);
+    const { supervisor } = await begin(deps, supervisors, own, input, room, source);
     await recordMade(deps, call, room, supervisor.row);
     await supervisor.published
       .until(({ state }) => state !== "creating" && state !== "starting", WAIT_MS, call.signal)

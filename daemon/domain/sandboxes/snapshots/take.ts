@@ -133,9 +133,9 @@ export async function requireSpace(
   const written = supervisors.map(({ row }) => diskUse(deps.paths.sandbox(row.sandbox_id)));
   // The memory of a hibernated sandbox is on disk already.
   const memories = supervisors.map(({ row, guest }) => (mode === "full" && guest ? row.memory_mib * MIB : 0));
-  const wanted = total(memories) + bytes;
-  if (wanted > 0) requireFreeDisk(deps, wanted / MIB);
-  requireCap(deps, org_id, all, wanted + total(written));
+  const requiredBytes = total(memories) + bytes;
+  if (requiredBytes > 0) requireFreeDisk(deps, requiredBytes / MIB);
+  requireCap(deps, org_id, all, requiredBytes + total(written));
   return { all, snapshots };
 }
 

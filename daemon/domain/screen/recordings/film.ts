@@ -60,7 +60,7 @@ export class Films {
     signal: AbortSignal,
   ): Promise<ReadableStream<Uint8Array>> {
     const { width, height, duration_ms, recording_id } = record;
-    const begun = Promise.withResolvers<LiveCommand>();
+    const started = Promise.withResolvers<LiveCommand>();
     const over = new AbortController();
     const limitMs = Math.min(USUAL_MS + TIMES_ITS_LENGTH * duration_ms, MAX_MS);
     const late = startTimer(() => over.abort(new Error("it took too long")), limitMs);
@@ -70,7 +70,7 @@ export class Films {
       const facts = [Math.max(width, 2), Math.max(height, 2), duration_ms, RECORDED_PER_SECOND].map(String);
       const argv = ["/bin/bash", "-o", "pipefail", "-c", SCRIPT, "film", ...facts];
       const command = await startCommand(link, { exec_id: newId("exe"), argv, env: {} });
-      begun.resolve(command);
+      started.resolve(command);
       feed(command, file, record.size_bytes, ends).catch((error: unknown) => over.abort(error));
       // Until it is read to its end, or aborted.
       const never = new Promise<never>(() => {});
@@ -80,7 +80,7 @@ export class Films {
       // A caller that has been answered gets no later error.
       if (!(error instanceof ServiceError))
         this.#log.warn("a film's machine", { recording_id, error: describeError(error) });
-      begun.reject(error);
+      started.reject(error);
     });
     const settled = made.finally(async () => {
       stopTimer(late);
@@ -88,7 +88,7 @@ export class Films {
       await file[Symbol.asyncDispose]();
     });
     this.#made.add(settled);
-    return this.#streamOf(await begun.promise, record, ends, over);
+    return this.#streamOf(await started.promise, record, ends, over);
   }
 
   /** Aborts all films; resolves once their machines are removed completely. */
@@ -103,7 +103,7 @@ export class Films {
     ends: AbortSignal,
     over: AbortController,
   ) {
-    const said = lastWords(command);
+    const output = lastWords(command);
     const pieces = command.stdout[Symbol.asyncIterator]();
     const next = async (): Promise<Uint8Array | null> => {
       const { done, value } = await pieces.next();
@@ -111,7 +111,7 @@ export class Films {
       if (!done) return value;
       const { exit_code } = await command.ended;
       if (exit_code === 0) return null;
-      throw new Error(`the conversion failed: ${exit_code}, ${await said}`);
+      throw new Error(`the conversion failed: ${exit_code}, ${await output}`);
     };
     let leftMs = UNTAKEN_MS + TAKEN_TIMES_ITS_LENGTH * duration_ms;
     let offeredAt = monotonicMs();

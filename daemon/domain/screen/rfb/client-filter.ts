@@ -92,8 +92,8 @@ export class ClientFilter {
     for (let at = 0; at < bytes.byteLength; ) {
       if (this.#left === 0) {
         this.#held[this.#heldBytes++] = Number(bytes[at++]);
-        const begun = this.#begin();
-        if (begun) passed.push(begun);
+        const prefix = this.#begin();
+        if (prefix) passed.push(prefix);
         continue;
       }
       const part = bytes.subarray(at, at + this.#left);
@@ -152,9 +152,9 @@ export class ClientFilter {
       this.#step = "security";
       return line;
     }
-    const [said] = this.#cut();
+    const [choice] = this.#cut();
     if (this.#step === "security") {
-      if (said !== SECURITY_NONE) throw new RfbError("a viewer must choose no security");
+      if (choice !== SECURITY_NONE) throw new RfbError("a viewer must choose no security");
       this.#step = "shared";
       return Uint8Array.of(SECURITY_NONE);
     }

@@ -15,10 +15,10 @@ export function headersOf({ parameters, headers }: OpenapiDocument["components"]
   const rows = names.flatMap((name) =>
     rowsFor(name)
       .filter(([, header]) => header !== undefined)
-      .map(([where, header], index) => {
+      .map(([location, header], index) => {
         const { description = "", schema = {}, example } = header ?? {};
         const id = index === 0 ? html` id="header-${name}"` : "";
-        return html`<tr${id}><td><code>${name}</code></td><td>${where}</td><td>${typeOf(schema)}</td><td>${description} For example <code>${String(example)}</code></td></tr>
+        return html`<tr${id}><td><code>${name}</code></td><td>${location}</td><td>${typeOf(schema)}</td><td>${description} For example <code>${String(example)}</code></td></tr>
 `;
       }),
   );

@@ -12,20 +12,20 @@ ${rows}</tbody></table>
 }
 
 /** Fields of an object, each followed by the fields of its nested objects; `where` is empty for fields of a response. */
-export function rowsOf(schema: Schema, where: string, prefix = "", depth = 1): Markup[] {
+export function rowsOf(schema: Schema, location: string, prefix = "", depth = 1): Markup[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, inner]) => {
-    const row = rowOf(prefix + name, where, (schema.required ?? []).includes(name), inner);
+    const row = rowOf(prefix + name, location, (schema.required ?? []).includes(name), inner);
     const object = [inner, ...(inner.anyOf ?? [])].map((each) => each.items ?? each).find((each) => each.properties);
     const below = `${prefix}${name}${inner.items ? "[]" : ""}.`;
-    return [row, ...(object && depth < DEEPEST ? rowsOf(object, where, below, depth + 1) : [])];
+    return [row, ...(object && depth < DEEPEST ? rowsOf(object, location, below, depth + 1) : [])];
   });
 }
 
-export function rowOf(name: string, where: string, required: boolean, schema: Schema): Markup {
+export function rowOf(name: string, location: string, required: boolean, schema: Schema): Markup {
   const about = [schema.description ?? "", ...rulesOf(schema)].filter(Boolean);
-  const isOfAnswer = where === "";
+  const isOfAnswer = location === "";
   const mark = isOfAnswer === required ? "" : isOfAnswer ? "may be absent" : "required";
-  return html`<tr><td><code>${name}</code>${mark ? html` <span class="muted">${mark}</span>` : ""}</td>${isOfAnswer ? "" : html`<td>${where}</td>`}<td>${typeOf(schema)}</td><td>${about.map((each, index) => html`${index > 0 ? html`<br>` : ""}${each}`)}</td></tr>
+  return html`<tr><td><code>${name}</code>${mark ? html` <span class="muted">${mark}</span>` : ""}</td>${isOfAnswer ? "" : html`<td>${location}</td>`}<td>${typeOf(schema)}</td><td>${about.map((each, index) => html`${index > 0 ? html`<br>` : ""}${each}`)}</td></tr>
 `;
 }
 
@@ -59,9 +59,9 @@ function rulesOf(schema: Schema): string[] {
   ].filter((rule, index, all) => rule !== "" && all.indexOf(rule) === index);
 }
 
-function rangeOf(what: string, least?: number, most?: number): string {
-  if (what !== "" && least === 1 && most === undefined) return "Not empty.";
-  if (least !== undefined && most !== undefined) return `${least} to ${most}${what}.`;
-  if (least !== undefined) return `At least ${least}${what}.`;
-  return most === undefined ? "" : `At most ${most}${what}.`;
+function rangeOf(suffix: string, least?: number, most?: number): string {
+  if (suffix !== "" && least === 1 && most === undefined) return "Not empty.";
+  if (least !== undefined && most !== undefined) return `${least} to ${most}${suffix}.`;
+  if (least !== undefined) return `At least ${least}${suffix}.`;
+  return most === undefined ? "" : `At most ${most}${suffix}.`;
 }

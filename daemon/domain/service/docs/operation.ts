@@ -16,12 +16,12 @@ export function sectionOf(operation: Placed): Markup {
   const { operationId, summary, description, method, path, requestBody } = operation;
   const body = requestBody?.content[JSON_TYPE];
   const fields = [
-    ...operation.parameters.map(({ name, in: where, required, schema, description: about }) =>
-      rowOf(name, where, required, { ...schema, ...(about ? { description: about } : {}) }),
+    ...operation.parameters.map(({ name, in: location, required, schema, description: about }) =>
+      rowOf(name, location, required, { ...schema, ...(about ? { description: about } : {}) }),
     ),
     ...(body ? rowsOf(body.schema, "body") : []),
   ];
-  const told = new Map<string, string>();
+  const documented = new Map<string, string>();
   return html`<section id="${operationId}">
 <h3><a href="#${operationId}">${summary}</a></h3>
 <p class="call"><code><span class="method">${method}</span> ${path}</code> <span class="muted">${operationId}, ${accessOf(operation)}</span></p>
@@ -31,7 +31,7 @@ ${fields.length > 0 ? tableOf("Fields", ["Field", "In", "Type", "About"], fields
 <p class="names">${linksTo(operation.headers)}</p>
 <h4>Example</h4>
 ${exampleOf(curlOf(operation))}
-${Object.entries(operation.responses).map(([status, response]) => successOf(status, response, told))}
+${Object.entries(operation.responses).map(([status, response]) => successOf(status, response, documented))}
 <h4>Errors</h4>
 <p class="names">${problemsOf(operation)}</p>
 </section>
@@ -51,11 +51,11 @@ export function exampleOf(text: string): Markup {
 
 /** A call as a shell command. */
 function curlOf({ method, path, parameters, security, requestBody }: Placed): string {
-  const told = (name: string) => String(parameters.find((each) => each.name === name)?.example ?? name);
+  const exampleFor = (name: string) => String(parameters.find((each) => each.name === name)?.example ?? name);
   const query = parameters
     .filter((each) => each.in === "query" && each.example !== undefined)
-    .map(({ name }) => `${name}=${encodeURIComponent(told(name))}`);
-  const place = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(told(name)));
+    .map(({ name }) => `${name}=${encodeURIComponent(exampleFor(name))}`);
+  const place = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(exampleFor(name)));
   const body = requestBody?.content[JSON_TYPE]?.example;
   return [
     `curl ${method === "GET" ? "" : `-X ${method} `}"$ROOMD_URL${place}${query.length > 0 ? `?${query.join("&")}` : ""}"`,
@@ -69,7 +69,7 @@ function curlOf({ method, path, parameters, security, requestBody }: Placed): st
 function successOf(
   status: string,
   { description, headers, content = {} }: DocumentedResponse,
-  told: Map<string, string>,
+  documented: Map<string, string>,
 ): Markup {
   const codes = Object.keys(content[PROBLEM_TYPE]?.examples ?? {});
   const outcomes = description.split(", ").filter((each) => !codes.includes(each));
@@ -82,7 +82,7 @@ function successOf(
 <p class="names"><span class="muted">Headers:</span> ${linksTo(Object.keys(headers))}</p>
 ${!isJson && shapes.length > 0 ? html`<p>Each line, or the data of each event:</p>` : ""}
 ${example === undefined ? "" : exampleOf(typeof example === "string" ? example : JSON.stringify(example, null, isJson ? 2 : 0))}
-${shapes.map((each) => fieldsOf(each, status, told))}
+${shapes.map((each) => fieldsOf(each, status, documented))}
 </details>
 `;
 }
@@ -93,11 +93,11 @@ function shapesOf(schema: Schema): Schema[] {
   return schema.properties ? [schema] : [];
 }
 
-function fieldsOf(schema: Schema, status: string, told: Map<string, string>): Markup {
+function fieldsOf(schema: Schema, status: string, documented: Map<string, string>): Markup {
   const text = JSON.stringify(schema);
-  const before = told.get(text);
+  const before = documented.get(text);
   if (before !== undefined) return html`<p>Its fields are those of <code>${before}</code>.</p>`;
-  told.set(text, status);
+  documented.set(text, status);
   return tableOf("Fields of the answer", ["Field", "Type", "About"], rowsOf(schema, ""));
 }
 

@@ -101,7 +101,7 @@ ${groupOf(
 <h2>Getting started</h2>
 <p>A <em>room</em> holds one run. In it each <em>agent</em> can have a <em>sandbox</em>, a separate virtual machine. All of them share
 the room's <em>drive</em>, which is <code>/mnt/drive</code> in each, and exchange <em>messages</em>.</p>
-<ol>${FIRST_STEPS.map(([id, what]) => html`<li><a href="#${id}">${what}</a></li>`)}</ol>
+<ol>${FIRST_STEPS.map(([id, label]) => html`<li><a href="#${id}">${label}</a></li>`)}</ol>
 <p>Every call not marked open needs the header <code>Authorization: Bearer key-…</code>. In the examples
 <code>ROOMD_URL</code> is this service and <code>ROOMD_API_KEY</code> a key, which <code>roomd key create</code> on the host creates. Every
 GET also works as HEAD. An <a href="#header-Idempotency-Key">Idempotency-Key</a> makes a POST safe to retry. Errors

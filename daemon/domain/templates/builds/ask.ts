@@ -115,8 +115,8 @@ async function rootRules(
   let reference = from.image ?? from.recipe?.from;
   if (from.dockerfile !== undefined) {
     try {
-      const asked = { dockerfile: from.dockerfile, args: build_args ?? {} };
-      const image = await aside.run(readImage, asked, { owner: ownerOf(orgId) });
+      const params = { dockerfile: from.dockerfile, args: build_args ?? {} };
+      const image = await aside.run(readImage, params, { owner: ownerOf(orgId) });
       // A template made of packages: no image is fetched for it.
       const base = image.name === null ? null : templates.get(image.name, null);
       if (base !== null && base.record.source === undefined) return broken;

@@ -31,7 +31,7 @@ export interface BuildsDeps {
    * Runs the build in a separate process, of which nothing remains when the promise settles. Rejects if the process ends without its final
    * message.
    */
-  carryOut(order: BuildOrder, said: (message: BuildSaid) => void, signal: AbortSignal): Promise<void>;
+  carryOut(order: BuildOrder, onMessage: (message: BuildSaid) => void, signal: AbortSignal): Promise<void>;
   meter: Pick<Meter, "count">;
   /** Called when a build has ended, for the audit record. */
   onEnded(orgId: OrgId, outcome: "success" | "error", details: Record<string, unknown>): void;

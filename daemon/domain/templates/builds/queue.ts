@@ -125,11 +125,11 @@ export class Builds {
 
   /** Registers a follower. Call the returned function to unregister. */
   follow(buildId: BuildId): () => void {
-    const told = this.#told.get(buildId) ?? { changed: new Published<null>(null), readers: 0 };
-    this.#told.set(buildId, told);
-    told.readers++;
+    const entry = this.#told.get(buildId) ?? { changed: new Published<null>(null), readers: 0 };
+    this.#told.set(buildId, entry);
+    entry.readers++;
     return () => {
-      if (--told.readers === 0) this.#told.delete(buildId);
+      if (--entry.readers === 0) this.#told.delete(buildId);
     };
   }
 

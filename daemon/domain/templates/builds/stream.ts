@@ -34,10 +34,10 @@ export function makeBuildStream({ database }: BuildsDeps, builds: Builds): Bound
     }
     while (!signal.aborted) {
       const generation = builds.generation(row.build_id);
-      const told = buildEventsAfter(queries, row.build_id, after, AT_ONCE);
-      if (told.length > 0) {
-        after = told.at(-1)?.seq ?? after;
-        yield told.map(asEvent);
+      const batch = buildEventsAfter(queries, row.build_id, after, AT_ONCE);
+      if (batch.length > 0) {
+        after = batch.at(-1)?.seq ?? after;
+        yield batch.map(asEvent);
         continue;
       }
       const current = getBuild(queries, row.org_id, row.build_id);
@@ -57,8 +57,8 @@ export function makeBuildStream({ database }: BuildsDeps, builds: Builds): Bound
     run: (call, { after, follow = true }, row, { last_event_id }) => {
       // A client that reconnects uses its original URL, and gives its later position in the header.
       const known = last_event_id !== null && LAST_EVENT_ID.test(last_event_id) ? Number(last_event_id) : undefined;
-      const gone = new AbortController();
-      const signal = AbortSignal.any([call.signal, gone.signal, builds.stopping]);
+      const cancellation = new AbortController();
+      const signal = AbortSignal.any([call.signal, cancellation.signal, builds.stopping]);
       const leave = places.take(call.caller.org_id);
       const unfollow = builds.follow(row.build_id);
       const over = () => {
@@ -67,8 +67,8 @@ export function makeBuildStream({ database }: BuildsDeps, builds: Builds): Bound
       };
       // Ends the stream even if the client never reads its body.
       signal.addEventListener("abort", over, { once: true });
-      const told = untold(events(row, known ?? after ?? -1, follow, signal), () => gone.abort());
-      return { outcome: "ok", events: { events: told, cancel: () => gone.abort() } };
+      const stream = untold(events(row, known ?? after ?? -1, follow, signal), () => cancellation.abort());
+      return { outcome: "ok", events: { events: stream, cancel: () => cancellation.abort() } };
     },
   });
 }

@@ -69,30 +69,31 @@ export class Context {
   #files: number;
 
   /** `files` is the number of files counted before. */
-  constructor(beside: Beside, files = 0) {
-    const ignore = dockerignore({ ignorecase: false }).add(beside.ignored);
-    this.#beside = beside;
+  constructor(buildContext: Beside, files = 0) {
+    const ignore = dockerignore({ ignorecase: false }).add(buildContext.ignored);
+    this.#beside = buildContext;
     this.#ignores = (path) => ignore.ignores(path);
     this.#files = files;
   }
 
   /** Throws validation_failed if a source is missing, or leads out of the context. */
   take(sources: readonly string[], look: Look): ContextSelection {
-    const beside = this.#beside;
-    const isDirectory = (path: string) => beside.facts(path)?.type === "directory";
+    const buildContext = this.#beside;
+    const isDirectory = (path: string) => buildContext.facts(path)?.type === "directory";
     const roots = sources.flatMap((source) => this.#found(source));
     const entries: Entry[] = [];
     const add = (path: string, name: string) => {
       // An ignored directory may have content that a line with "!" includes again.
       if (name !== "" && !this.#ignores(path)) entries.push({ path, name });
       if (++this.#files > MAX_FILES) throw invalidRecipe([`its COPYs take more than ${MAX_FILES} files`]);
-      if (isDirectory(path)) for (const each of beside.names(path)) add(posix.join(path, each), posix.join(name, each));
+      if (isDirectory(path))
+        for (const each of buildContext.names(path)) add(posix.join(path, each), posix.join(name, each));
     };
     for (const path of roots) add(path, isDirectory(path) ? "" : posix.basename(path));
     const [first] = roots;
     const isOne = roots.length === 1 && first !== undefined && !isDirectory(first);
     if (isOne && entries.length === 0) throw invalidRecipe([`COPY ${sources[0]}: .dockerignore leaves it out`]);
-    return { only: isOne ? posix.basename(first) : null, tar: (hash) => packed(beside, entries, look, hash) };
+    return { only: isOne ? posix.basename(first) : null, tar: (hash) => packed(buildContext, entries, look, hash) };
   }
 
   /** Paths that match a pattern; they are inside the context whatever the pattern. */
@@ -109,17 +110,22 @@ export class Context {
 }
 
 /** Opens files only when the tar is read. */
-async function* packed(beside: Beside, entries: readonly Entry[], look: Look, hash: Hash): AsyncGenerator<Uint8Array> {
+async function* packed(
+  buildContext: Beside,
+  entries: readonly Entry[],
+  look: Look,
+  hash: Hash,
+): AsyncGenerator<Uint8Array> {
   const tar = pack();
-  void beside
-    .reading((open) => fill(tar, beside, open, entries, look, hash))
+  void buildContext
+    .reading((open) => fill(tar, buildContext, open, entries, look, hash))
     .catch((error: Error) => tar.destroy(error));
   yield* tar as AsyncIterable<Uint8Array>;
 }
 
 async function fill(
   tar: Pack,
-  beside: Beside,
+  buildContext: Beside,
   open: (path: string) => OpenedFile,
   entries: readonly Entry[],
   { owner, mode }: Look,
@@ -131,11 +137,11 @@ async function fill(
     return content === undefined ? tar.entry(header) : tar.entry(header, content);
   };
   for (const { path, name } of entries) {
-    const facts = beside.facts(path);
+    const facts = buildContext.facts(path);
     if (facts === null) throw invalidRecipe([`COPY ${name}: it has been removed`]);
     const owned = owner === null ? { uid: 0, gid: 0 } : idsOf(owner);
     const common = { name, mtime: facts.mtime, ...owned };
-    if (facts.type === "symlink") put({ ...common, type: "symlink", linkname: beside.linkOf(path) });
+    if (facts.type === "symlink") put({ ...common, type: "symlink", linkname: buildContext.linkOf(path) });
     else if (facts.type === "directory") put({ ...common, type: "directory", mode: mode ?? facts.mode });
     else if (facts.type === "file") {
       const file = open(path);

@@ -139,10 +139,10 @@ function copyOf(
   { variables, expansion }: Reading,
 ): Omit<CopyStep, "title"> {
   const sources = words.slice(0, -1);
-  const [said = ""] = words.slice(-1);
+  const [target = ""] = words.slice(-1);
   if (sources.length === 0) throw new Unreadable("needs a source and a destination");
-  const isDirectory = said.endsWith("/") || said === "." || sources.length > 1;
-  const to = posix.resolve(cwd, said);
+  const isDirectory = target.endsWith("/") || target === "." || sources.length > 1;
+  const to = posix.resolve(cwd, target);
   const owner = chown === undefined ? null : wordOf(chown, { variables, expansion });
   if (owner !== null && !/^[\w.][\w.-]*(:[\w.][\w.-]*)?$/.test(owner)) throw new Unreadable("--chown names no user");
   if (chmod !== undefined && !/^[0-7]{3,4}$/.test(chmod)) throw new Unreadable("--chmod is not an octal number");

@@ -61,8 +61,8 @@ export function readDockerfile(text: string, args: Variables = {}): Dockerfile {
   let from: string | null = null;
   for (const each of file.getInstructions()) {
     const line = each.getRange().start.line + 1;
-    const said = each.getKeyword();
-    const refuse = (why: string) => wrong.push(`line ${line}: ${said} ${why}`);
+    const keyword = each.getKeyword();
+    const refuse = (why: string) => wrong.push(`line ${line}: ${keyword} ${why}`);
     try {
       const raw = each.getRawArgumentsContent() ?? "";
       const flags = Object.fromEntries(
@@ -71,24 +71,24 @@ export function readDockerfile(text: string, args: Variables = {}): Dockerfile {
           flag.getValue() ?? "",
         ]),
       );
-      if (/(^|\s)<<-?["']?[A-Za-z_]/.test(raw) && ["RUN", "COPY", "ADD"].includes(said))
+      if (/(^|\s)<<-?["']?[A-Za-z_]/.test(raw) && ["RUN", "COPY", "ADD"].includes(keyword))
         refuse("with a here-document is not supported");
-      else if (said === "FROM") {
+      else if (keyword === "FROM") {
         if (from !== null) refuse("a second time: stages are not supported");
         from ??= fromOf(joined(raw, escaper), flags, { variables: { ...before, ...known(before, args) }, expansion });
-      } else if (FOR_OTHERS.includes(said)) continue;
-      else if (said === "ADD") {
+      } else if (FOR_OTHERS.includes(keyword)) continue;
+      else if (keyword === "ADD") {
         const sources = wordsOf(joined(raw, escaper), { variables: {}, expansion, escaper }).slice(0, -1);
         if (sources.some((source) => /^(\w+:\/\/|git@)/.test(source)))
           refuse("of a URL is not supported: fetch it with RUN");
         else if (sources.some((source) => OF_ARCHIVES.test(source)))
           refuse("of an archive is not supported: COPY it, and unpack it with RUN");
         else instructions.push(instruction(line, "COPY", flags, joined(raw, escaper)));
-      } else if (!KNOWN.includes(said)) refuse("is not supported");
-      else if (from === null && said !== "ARG") refuse("stands before FROM");
+      } else if (!KNOWN.includes(keyword)) refuse("is not supported");
+      else if (from === null && keyword !== "ARG") refuse("stands before FROM");
       else if (from === null)
         Object.assign(before, argOf(joined(raw, escaper), { variables: before, expansion }, args));
-      else instructions.push(instruction(line, said as Keyword, flags, joined(raw, escaper)));
+      else instructions.push(instruction(line, keyword as Keyword, flags, joined(raw, escaper)));
     } catch (error) {
       if (!(error instanceof Unreadable)) throw error;
       refuse(error.message);
@@ -108,11 +108,11 @@ interface FlagLike {
 }
 
 function instruction(line: number, keyword: Keyword, flags: Record<string, string>, text: string): Instruction {
-  const strange = Object.keys(flags).filter((flag) => !FLAGS[keyword]?.includes(flag));
-  if (strange.includes("mount")) {
+  const unsupported = Object.keys(flags).filter((flag) => !FLAGS[keyword]?.includes(flag));
+  if (unsupported.includes("mount")) {
     throw new Unreadable("--mount is not supported: a --secret of the build is in /run/secrets for every RUN");
   }
-  if (strange.length > 0) throw new Unreadable(`--${strange[0]} is not supported`);
+  if (unsupported.length > 0) throw new Unreadable(`--${unsupported[0]} is not supported`);
   if (text === "") throw new Unreadable("has no arguments");
   const list = listOf(text);
   if (keyword === "SHELL" && list === null) throw new Unreadable("is not a list of strings");
@@ -157,8 +157,8 @@ const known = (names: Variables, args: Variables) =>
   Object.fromEntries(Object.entries(args).filter(([name]) => Object.hasOwn(names, name)));
 
 function fromOf(text: string, flags: Record<string, string>, reading: Reading): string {
-  const strange = Object.keys(flags).find((flag) => flag !== "platform");
-  if (strange !== undefined) throw new Unreadable(`--${strange} is not supported`);
+  const unsupported = Object.keys(flags).find((flag) => flag !== "platform");
+  if (unsupported !== undefined) throw new Unreadable(`--${unsupported} is not supported`);
   const { platform = "linux/amd64" } = flags;
   if (!/^(linux\/(amd64|x86_64)|\$(BUILD|TARGET)PLATFORM)$/.test(platform)) {
     throw new Unreadable("is for another platform than linux/amd64");

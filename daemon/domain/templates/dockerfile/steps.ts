@@ -29,8 +29,8 @@ tar -x -C "$0"
 `;
 
 /** COPYs take from `beside`, the build context; null: no context. Throws validation_failed if it lacks a source. */
-export function stepsOf(planned: readonly PlannedStep[], beside: Beside | null): Step[] {
-  const context = beside && new Context(beside);
+export function stepsOf(planned: readonly PlannedStep[], buildContext: Beside | null): Step[] {
+  const context = buildContext && new Context(buildContext);
   return planned.map((step) => asStep(step, context));
 }
 

@@ -134,21 +134,21 @@ export async function readLayout(directory: string, mostBytes: number): Promise<
   };
 }
 
-function defaultsOf({ config: said = {} }: Static<typeof config>): ImageDefaults {
-  const pairs = (said.Env ?? []).map((line) => {
+function defaultsOf({ config: imageConfig = {} }: Static<typeof config>): ImageDefaults {
+  const pairs = (imageConfig.Env ?? []).map((line) => {
     const at = line.indexOf("=");
     return at < 0 ? [line, ""] : [line.slice(0, at), line.slice(at + 1)];
   });
   if (pairs.some(([name, value]) => name === "" || `${name}${value}`.includes("\0"))) {
     throw invalid("its environment has an entry without a name, or with NUL");
   }
-  const cwd = said.WorkingDir || null;
+  const cwd = imageConfig.WorkingDir || null;
   if (cwd !== null && (!cwd.startsWith("/") || cwd.includes("\0"))) throw invalid("its WorkingDir is not absolute");
-  const user = said.User || null;
+  const user = imageConfig.User || null;
   if (user !== null && !/^[A-Za-z0-9_.][\w.-]*(:[A-Za-z0-9_.][\w.-]*)?$/.test(user)) {
     throw invalid("its User is not a user name or number");
   }
-  const argv = [...(said.Entrypoint ?? []), ...(said.Cmd ?? [])];
+  const argv = [...(imageConfig.Entrypoint ?? []), ...(imageConfig.Cmd ?? [])];
   if (argv.some((word) => word.includes("\0"))) throw invalid("its entry point has a word with NUL");
   return { env: Object.fromEntries(pairs), cwd, user, start: argv.length === 0 ? null : argv };
 }
@@ -162,19 +162,19 @@ async function readBounded(path: string): Promise<string> {
   return await Bun.file(path).text();
 }
 
-function parseJson(json: string, what: string): unknown {
-  if (json.length > MAX_JSON_BYTES) throw invalid(`its ${what} is too large`);
+function parseJson(json: string, subject: string): unknown {
+  if (json.length > MAX_JSON_BYTES) throw invalid(`its ${subject} is too large`);
   try {
     return parseBounded(json);
   } catch {
-    throw invalid(`its ${what} is not JSON`);
+    throw invalid(`its ${subject} is not JSON`);
   }
 }
 
-function checked<T extends TSchema>(schema: T, value: unknown, what: string): Static<T> {
+function checked<T extends TSchema>(schema: T, value: unknown, subject: string): Static<T> {
   if (Value.Check(schema, value)) return value;
   const first = Value.Errors(schema, value).First();
-  throw invalid(`its ${what} is not one (${first?.path || "/"}: ${first?.message ?? "wrong"})`);
+  throw invalid(`its ${subject} is not one (${first?.path || "/"}: ${first?.message ?? "wrong"})`);
 }
 
 const printableName = (name: string | undefined) => (/^[\w.-]{1,32}$/.test(name ?? "") ? name : "something else");

@@ -24,7 +24,7 @@ export interface FetchNetwork extends AsyncDisposable {
 }
 
 /** Opens a proxy on a socket at this path, which decides on each target; `refused` is called with each refused HOST:PORT. */
-export type OpenTunnels = (path: string, refused: (where: string) => void) => Promise<AsyncDisposable>;
+export type OpenTunnels = (path: string, refused: (target: string) => void) => Promise<AsyncDisposable>;
 
 /** `registry` is HOST:PORT; if that is on this host, programs connect to it directly, whatever their proxy settings. */
 export async function openFetchNetwork(
@@ -35,8 +35,8 @@ export async function openFetchNetwork(
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const refused = new Set<string>();
   const path = join(directory, "net");
-  const tunnels = await openTunnels(path, (where) => {
-    if (refused.size < MAX_REFUSED) refused.add(where);
+  const tunnels = await openTunnels(path, (target) => {
+    if (refused.size < MAX_REFUSED) refused.add(target);
   });
   const own = /^(?:localhost|127\.0\.0\.1):(\d+)$/.exec(registry ?? "")?.[1];
   const port = Number(own) === PROXY_PORT ? OTHER_PORT : PROXY_PORT;

@@ -167,9 +167,9 @@ async function inspectPinned(inspect: (from: string) => Promise<string>, pinned:
 
 /** Throws image_invalid if the reference has a digest and that of `json` differs. */
 function requireDigest(reference: string, json: string): void {
-  const [, wanted] = /@(sha256:[0-9a-f]{64})$/.exec(reference) ?? [];
-  if (wanted === undefined || digestOf(json) === wanted) return;
-  throw new ServiceError("image_invalid", { detail: `The registry did not send ${wanted}.` });
+  const [, expected] = /@(sha256:[0-9a-f]{64})$/.exec(reference) ?? [];
+  if (expected === undefined || digestOf(json) === expected) return;
+  throw new ServiceError("image_invalid", { detail: `The registry did not send ${expected}.` });
 }
 
 /** Keeps only the credentials of docker's config.json: the rest names programs. Throws validation_failed. */
@@ -272,8 +272,8 @@ function ledAstray({ said }: ProgramFailed, refused: readonly string[]): Service
   });
 }
 
-const lastLines = (said: string) =>
-  said
+const lastLines = (output: string) =>
+  output
     .trim()
     .split("\n")
     .slice(-5)

@@ -149,7 +149,7 @@ async function takeLongest(
 
 async function unpack(
   { deps, recipe, directory, onProgress }: RootStep,
-  what: Pick<Unpacking, "layout" | "runtime" | "scratch" | "beside">,
+  options: Pick<Unpacking, "layout" | "runtime" | "scratch" | "beside">,
   root: string,
 ): Promise<void> {
   const { qemu_img } = deps.programs;
@@ -159,7 +159,7 @@ async function unpack(
   await unpackImage(
     trial,
     await hardwareFor(deps, recipe, directory),
-    { ...what, directory, disk, disk_mib },
+    { ...options, directory, disk, disk_mib },
     onProgress,
   );
   const user = deps.host().isolation.readerOf(newId("sbx"));

@@ -88,11 +88,11 @@ export async function unpackImage(
 async function follow(machine: Machine, onProgress: (line: string) => void): Promise<void> {
   const done = Promise.withResolvers<void>();
   let finished = false;
-  const said: string[] = [];
+  const output: string[] = [];
   const hear = (text: string) => {
     if (!text.startsWith(SAYS)) {
-      said.push(text);
-      if (said.length > 20) said.shift();
+      output.push(text);
+      if (output.length > 20) output.shift();
       return;
     }
     const step = text.slice(SAYS.length);
@@ -106,14 +106,14 @@ async function follow(machine: Machine, onProgress: (line: string) => void): Pro
   machine.process.exited.then(() => done.resolve());
   await machine.resume();
   await within(done.promise, UNPACK_DEADLINE_MS, "unpacking the image");
-  if (!finished) throw failed(said);
+  if (!finished) throw failed(output);
 }
 
-function failed(said: readonly string[]): ServiceError {
-  const isFull = said.some((line) => /no space left/i.test(line));
+function failed(output: readonly string[]): ServiceError {
+  const isFull = output.some((line) => /no space left/i.test(line));
   return new ServiceError(isFull ? "image_too_large" : "image_invalid", {
     detail: isFull ? "The image does not fit on its disk." : "The image could not be unpacked.",
-    details: { step: "unpack", last_lines: said.slice(-10).map((line) => line.slice(0, 500)) },
+    details: { step: "unpack", last_lines: output.slice(-10).map((line) => line.slice(0, 500)) },
     hint: isFull ? "Give the template a larger disk_mib." : "See the last lines.",
   });
 }

@@ -31,11 +31,11 @@ export class Addresses {
   }
 
   /** Requests a recovery link. The response does not reveal whether the address has an account. Throws validation_failed, mail_off. */
-  async recover(given: string, asked: RequestSource): Promise<void> {
+  async recover(given: string, requestSource: RequestSource): Promise<void> {
     this.#requireMail();
     const email = addressOf(given);
     requirePerson({ email });
-    const told = await this.#database.commit((queries) => {
+    const recipient = await this.#database.commit((queries) => {
       const { user, orgs } = found(queries, email);
       const [org] = orgs;
       const isOpen = user !== undefined && user.disabled_at === null && user.verified_at !== null;
@@ -47,12 +47,12 @@ export class Addresses {
       else postNothing(queries, email, "recover");
       return to;
     });
-    if (!told) return;
+    if (!recipient) return;
     // After the response, which takes as long as for an unknown address.
-    const { user, org } = told;
+    const { user, org } = recipient;
     this.#database
       .commitWithin(RECORD_MS, (queries) =>
-        record(queries, "auth.recovery_asked", user, org, asked, { user_id: user.user_id }),
+        record(queries, "auth.recovery_asked", user, org, requestSource, { user_id: user.user_id }),
       )
       .catch((error: unknown) => this.#log.error("failed to write an audit record", { error: describeError(error) }));
   }
@@ -60,7 +60,7 @@ export class Addresses {
   /**
    * A signed-in user requests a change to this address. Throws proof_required, validation_failed, mail_off, rate_limited, session_ended.
    */
-  async ask(sessionId: SessionId, given: string, asked: RequestSource): Promise<void> {
+  async ask(sessionId: SessionId, given: string, requestSource: RequestSource): Promise<void> {
     requireProved(this.#database.queries, sessionId);
     this.#requireMail();
     const email = addressOf(given);
@@ -71,12 +71,12 @@ export class Addresses {
       dropLinks(queries, "email", user_id);
       const { row } = addLink(queries, { kind: "email", user_id, email, maker: { type: "user", id: user_id } });
       post(queries, { kind: "email", to: email, user_id, link_id: row.link_id });
-      record(queries, "user.address_asked", session, org_id, asked, { user_id });
+      record(queries, "user.address_asked", session, org_id, requestSource, { user_id });
     });
   }
 
   /** Confirms the address with the e-mail's link, for the signed-in user. Throws link_not_found, already_exists, session_ended. */
-  async confirm(sessionId: SessionId, token: string, asked: RequestSource): Promise<void> {
+  async confirm(sessionId: SessionId, token: string, requestSource: RequestSource): Promise<void> {
     await this.#database.commit((queries) => {
       const session = requireSession(queries, sessionId);
       const { link_id, user_id, email } = requireLink(queries, token, ["email"]);
@@ -96,7 +96,7 @@ export class Addresses {
       }
       // Links sent to the previous address become invalid.
       dropLinks(queries, "user", user_id);
-      record(queries, "user.address_verified", session, session.org_id, asked, { user_id });
+      record(queries, "user.address_verified", session, session.org_id, requestSource, { user_id });
     });
   }
 

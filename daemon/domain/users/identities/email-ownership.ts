@@ -47,7 +47,7 @@ export function releaseEmail(queries: Queries, email: string, to: UserId | null)
     dropPasskeys(queries, user_id);
   }
   for (const { org_id } of membershipsOf(queries, user_id)) {
-    const what = { event: "user.address_lost", outcome: "success", source: "reconciler" } as const;
-    appendAudit(queries, { ...what, at: now(), org_id, actor: ACTOR, details: { user_id } });
+    const entry = { event: "user.address_lost", outcome: "success", source: "reconciler" } as const;
+    appendAudit(queries, { ...entry, at: now(), org_id, actor: ACTOR, details: { user_id } });
   }
 }

@@ -56,7 +56,7 @@ export async function follow(
   };
   await changeRole(changes, { org_id, user_id, role, require, before: () => before }, (within, details) => {
     const actor = { type: "system", id: "oidc", name: "oidc" };
-    const what = { event: "member.role_set", outcome: "success", source: "web", details } as const;
-    appendAudit(within, { ...what, at: now(), org_id, actor });
+    const entry = { event: "member.role_set", outcome: "success", source: "web", details } as const;
+    appendAudit(within, { ...entry, at: now(), org_id, actor });
   });
 }

@@ -15,8 +15,8 @@ export function listIdentities(queries: Queries, userId: UserId): IdentityRow[] 
 }
 
 export function identityBySubject(queries: Queries, issuer: string, subject: string): IdentityRow | undefined {
-  const where = and(eq(identities.issuer, issuer), eq(identities.subject, subject));
-  return queries.select().from(identities).where(where).get();
+  const condition = and(eq(identities.issuer, issuer), eq(identities.subject, subject));
+  return queries.select().from(identities).where(condition).get();
 }
 
 export function changeIdentity(queries: Queries, identityId: IdentityId, change: Partial<IdentityRow>): void {

@@ -78,14 +78,14 @@ export class Identities {
   }
 
   /** Throws sign_in_failed, upstream_failed, rate_limited. */
-  async signIn(answer: URLSearchParams, asked: RequestSource): Promise<SignedIn> {
+  async signIn(answer: URLSearchParams, requestSource: RequestSource): Promise<SignedIn> {
     const { database } = this.#deps;
-    const vouched = await this.#arrive(answer, asked.visitor === null ? null : signInOf(asked.visitor));
+    const vouched = await this.#arrive(answer, requestSource.visitor === null ? null : signInOf(requestSource.visitor));
     const role = this.#roleOf(vouched);
     await this.#follow(vouched, role);
     return await database.commit((queries) => {
       const there = identityBySubject(queries, vouched.issuer, vouched.subject);
-      const user = there ? getUser(queries, there.user_id) : this.#welcome(queries, vouched, role, asked);
+      const user = there ? getUser(queries, there.user_id) : this.#welcome(queries, vouched, role, requestSource);
       if (!user || user.disabled_at !== null)
         throw new ServiceError("sign_in_failed", { detail: "Your account may not sign in to this service." });
       const org = membershipsOf(queries, user.user_id)[0]?.org_id;
@@ -93,7 +93,7 @@ export class Identities {
         throw new ServiceError("sign_in_failed", { detail: "You no longer belong to an organization." });
       }
       if (there) changeIdentity(queries, there.identity_id, { last_used_at: now() });
-      return begin(queries, user, org, asked, "identity");
+      return begin(queries, user, org, requestSource, "identity");
     });
   }
 
@@ -103,7 +103,7 @@ export class Identities {
   }
 
   /** Throws proof_required, already_exists, quota_exceeded, sign_in_failed, upstream_failed, rate_limited. */
-  async link(answer: URLSearchParams, sessionId: SessionId, asked: RequestSource): Promise<void> {
+  async link(answer: URLSearchParams, sessionId: SessionId, requestSource: RequestSource): Promise<void> {
     const vouched = await this.#arrive(answer, linkOf(sessionId));
     await this.#deps.database.commit((queries) => {
       requireProof(queries, sessionId);
@@ -117,7 +117,7 @@ export class Identities {
         });
       }
       const { identity_id } = addIdentity(queries, vouched, user_id);
-      record(queries, "auth.identity_linked", { user_id, name }, org_id, asked, { identity_id });
+      record(queries, "auth.identity_linked", { user_id, name }, org_id, requestSource, { identity_id });
     });
   }
 
@@ -222,7 +222,7 @@ export class Identities {
   }
 
   /** A new user: made a member if the configuration allows it. Throws sign_in_failed, already_exists, quota_exceeded. */
-  #welcome(queries: Queries, vouched: Vouched, role: GivenRole | null, asked: RequestSource): UserRow {
+  #welcome(queries: Queries, vouched: Vouched, role: GivenRole | null, requestSource: RequestSource): UserRow {
     const welcome = this.#deps.upstream?.plan.welcome ?? null;
     const { email } = vouched;
     const org = welcome && getOrg(queries, welcome.org_id as OrgId);
@@ -259,8 +259,8 @@ export class Identities {
     addIdentity(queries, vouched, user.user_id);
     const { user_id } = user;
     insertMembership(queries, { org_id: org.org_id, user_id, role, created_at: now() });
-    record(queries, "user.created", user, org.org_id, asked, { by: "identity" });
-    record(queries, "member.added", user, org.org_id, asked, { user_id, role });
+    record(queries, "user.created", user, org.org_id, requestSource, { by: "identity" });
+    record(queries, "member.added", user, org.org_id, requestSource, { user_id, role });
     return user;
   }
 }

@@ -103,7 +103,7 @@ export class OidcClient {
     const { authorization_endpoint } = await this.#told(() => this.#server());
     if (authorization_endpoint === undefined) throw failed("it declares no authorization endpoint");
     const url = new URL(authorization_endpoint);
-    const asked = {
+    const params = {
       response_type: "code",
       client_id: this.plan.client_id,
       redirect_uri,
@@ -113,7 +113,7 @@ export class OidcClient {
       state,
       nonce,
     };
-    for (const [name, value] of Object.entries(asked)) url.searchParams.set(name, value);
+    for (const [name, value] of Object.entries(params)) url.searchParams.set(name, value);
     return url.href;
   }
 

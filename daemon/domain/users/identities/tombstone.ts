@@ -24,14 +24,14 @@ const hashOf = ({ issuer, subject }: Subject): string =>
 export const byAddress = (email: string): Subject => ({ issuer: "mailto", subject: email });
 
 /** Within a transaction: notes the departure for all identities that the person has linked, or for one. */
-export function noteDeparted(queries: Queries, orgId: OrgId, userId: UserId, which?: Subject): void {
-  for (const each of which ? [which] : listIdentities(queries, userId)) {
+export function noteDeparted(queries: Queries, orgId: OrgId, userId: UserId, subject?: Subject): void {
+  for (const each of subject ? [subject] : listIdentities(queries, userId)) {
     const row = { subject_sha256: hashOf(each), org_id: orgId, departed_at: now() };
     queries.insert(departed).values(row).onConflictDoNothing().run();
   }
 }
 
 export function hasDeparted(queries: Queries, orgId: OrgId, subject: Subject): boolean {
-  const where = and(eq(departed.subject_sha256, hashOf(subject)), eq(departed.org_id, orgId));
-  return queries.select().from(departed).where(where).get() !== undefined;
+  const condition = and(eq(departed.subject_sha256, hashOf(subject)), eq(departed.org_id, orgId));
+  return queries.select().from(departed).where(condition).get() !== undefined;
 }

@@ -86,7 +86,7 @@ export function beginOrgEnd<T>(
   changes: OrgChanges,
   orgId: OrgId,
   { but, require }: { but: UserId | null; require(queries: Queries): void },
-  within: (queries: Queries, begun: StartedOrgEnd) => T,
+  within: (queries: Queries, started: StartedOrgEnd) => T,
 ): Promise<T> {
   return changes.endOrg(orgId, require, (queries, { keys_revoked }) => {
     const others = listMembers(queries, orgId).filter(({ user_id }) => user_id !== but);

@@ -22,17 +22,17 @@ export function begin(
   queries: Queries,
   user: { user_id: UserId; name: string },
   orgId: OrgId,
-  asked: RequestSource,
+  requestSource: RequestSource,
   by: string,
 ): SignedIn {
-  if (asked.session_id !== null) changeSession(queries, asked.session_id, { ended_at: now() });
-  const { secret, row } = addSession(queries, user.user_id, orgId, asked);
-  record(queries, "auth.signed_in", user, orgId, asked, { by, session_id: row.session_id });
-  return { session: secret, browser: rememberBrowser(queries, user.user_id, asked) };
+  if (requestSource.session_id !== null) changeSession(queries, requestSource.session_id, { ended_at: now() });
+  const { secret, row } = addSession(queries, user.user_id, orgId, requestSource);
+  record(queries, "auth.signed_in", user, orgId, requestSource, { by, session_id: row.session_id });
+  return { session: secret, browser: rememberBrowser(queries, user.user_id, requestSource) };
 }
 
-function rememberBrowser(queries: Queries, userId: UserId, asked: RequestSource): string | null {
-  if (browserOf(queries, userId, asked) !== null) return null;
+function rememberBrowser(queries: Queries, userId: UserId, requestSource: RequestSource): string | null {
+  if (browserOf(queries, userId, requestSource) !== null) return null;
   const { secret, sha256 } = makeSecret();
   addBrowser(queries, { secret_sha256: sha256, user_id: userId, created_at: now() }, MAX_BROWSERS);
   return secret;

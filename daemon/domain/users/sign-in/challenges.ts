@@ -40,9 +40,9 @@ export class Challenges {
   }
 
   /** A secret bound to a challenge, which no other party can compute. */
-  derive(challenge: string, what: string): string {
+  derive(challenge: string, purpose: string): string {
     return createHmac("sha256", this.#key)
-      .update(JSON.stringify([what, challenge]))
+      .update(JSON.stringify([purpose, challenge]))
       .digest("base64url");
   }
 

@@ -63,10 +63,10 @@ export class OneTimeLinks {
   }
 
   /** Creates the first owner. Throws link_not_found, validation_failed, rate_limited. */
-  async setup(token: string, person: NewPerson, asked: RequestSource): Promise<SignedIn> {
+  async setup(token: string, person: NewPerson, requestSource: RequestSource): Promise<SignedIn> {
     const { newcomers } = this.#deps;
     this.look(token, ["setup"]);
-    const made = await newcomers.make(person, asked);
+    const made = await newcomers.make(person, requestSource);
     return await this.#deps.database.commit((queries) => {
       const link = requireLink(queries, token, ["setup"]);
       const org = listOrgs(queries)[0];
@@ -76,9 +76,9 @@ export class OneTimeLinks {
       }
       addNew(queries, made);
       const { user } = made;
-      record(queries, "user.created", user, org.org_id, asked, { by: "setup" });
-      join(queries, user, org.org_id, "owner", asked, {});
-      return begin(queries, user, org.org_id, asked, "setup");
+      record(queries, "user.created", user, org.org_id, requestSource, { by: "setup" });
+      join(queries, user, org.org_id, "owner", requestSource, {});
+      return begin(queries, user, org.org_id, requestSource, "setup");
     });
   }
 
@@ -86,11 +86,11 @@ export class OneTimeLinks {
    * Sets a new password or passkey for an existing user. All open sessions end; with `isOnly`, other sign-in methods and applications end
    * too, so that an intruder that has added some of them loses access. Throws link_not_found, validation_failed, rate_limited.
    */
-  async renew(token: string, way: NewWay, isOnly: boolean, asked: RequestSource): Promise<SignedIn> {
+  async renew(token: string, way: NewWay, isOnly: boolean, requestSource: RequestSource): Promise<SignedIn> {
     const { database, changes, newcomers, onEnded } = this.#deps;
     const { user_id } = this.look(token, ["user"]);
     if ("passkey" in way && way.user_id !== user_id) throw new ServiceError("link_not_found");
-    const { password_hash, passkey } = await newcomers.way(way, asked);
+    const { password_hash, passkey } = await newcomers.way(way, requestSource);
     const renewed = (queries: Queries) => {
       const link = requireLink(queries, token, ["user"]);
       const user = link.user_id === null ? undefined : getUser(queries, link.user_id);
@@ -110,8 +110,8 @@ export class OneTimeLinks {
       dropBrowsers(queries, user.user_id);
       const sessions_ended = endSessions(queries, user.user_id, now());
       const event = passkey ? "auth.passkey_added" : "auth.password_set";
-      record(queries, event, user, org, asked, { by: "link", sessions_ended, is_only: isOnly });
-      return begin(queries, user, org, asked, "link");
+      record(queries, event, user, org, requestSource, { by: "link", sessions_ended, is_only: isOnly });
+      return begin(queries, user, org, requestSource, "link");
     };
     // In one commit: between two, a session that is still open could authorize another application.
     const signedIn =
@@ -124,7 +124,7 @@ export class OneTimeLinks {
    * A new user accepts an invitation, or an existing one with its address and password: the requested input is the same, so that it does
    * not reveal whether the address has an account. Throws link_not_found, validation_failed, sign_in_failed, already_exists, rate_limited.
    */
-  async invitation(token: string, person: NewPerson, asked: RequestSource): Promise<SignedIn> {
+  async invitation(token: string, person: NewPerson, requestSource: RequestSource): Promise<SignedIn> {
     const { database, newcomers, signIn } = this.#deps;
     const link = this.look(token, ["invitation"]);
     const email = addressOf(person.email);
@@ -133,32 +133,35 @@ export class OneTimeLinks {
     const known = userByEmail(database.queries, email);
     if (known && "passkey" in person.way) {
       // Revealed only after making a passkey, which costs as much as for an unknown address.
-      await newcomers.way(person.way, asked);
+      await newcomers.way(person.way, requestSource);
       throw new ServiceError("sign_in_failed", {
         detail: "An account with the address already exists: sign in first, then open the link again.",
       });
     }
     const made = known
-      ? { user: await signIn.verify(email, "password" in person.way ? person.way.password : "", asked), passkey: null }
-      : await newcomers.make(person, asked);
+      ? {
+          user: await signIn.verify(email, "password" in person.way ? person.way.password : "", requestSource),
+          passkey: null,
+        }
+      : await newcomers.make(person, requestSource);
     const { user } = made;
     return await database.commit((queries) => {
       const open = requireLink(queries, token, ["invitation"]);
       if (known) requireSame(queries, user);
       else addNew(queries, made);
-      const orgId = take(queries, open, user, asked);
-      if (!known) record(queries, "user.created", user, orgId, asked, { by: "invitation" });
-      return begin(queries, user, orgId, asked, "invitation");
+      const orgId = take(queries, open, user, requestSource);
+      if (!known) record(queries, "user.created", user, orgId, requestSource, { by: "invitation" });
+      return begin(queries, user, orgId, requestSource, "invitation");
     });
   }
 
   /** A signed-in user accepts it: the session continues, in that organization. Throws link_not_found, session_ended, already_exists. */
-  async asMyself(token: string, sessionId: SessionId, asked: RequestSource): Promise<void> {
+  async asMyself(token: string, sessionId: SessionId, requestSource: RequestSource): Promise<void> {
     await this.#deps.database.commit((queries) => {
       const session = requireSession(queries, sessionId);
       const link = requireLink(queries, token, ["invitation"]);
       requireInvited(link, session.email);
-      const org_id = take(queries, link, session, asked);
+      const org_id = take(queries, link, session, requestSource);
       changeSession(queries, sessionId, { org_id });
     });
     this.#deps.onEnded();
@@ -178,7 +181,7 @@ function take(
   queries: Queries,
   { link_id, org_id, role }: LinkRow,
   user: Pick<UserRow, "user_id" | "name">,
-  asked: RequestSource,
+  requestSource: RequestSource,
 ): OrgId {
   if (org_id === null || role === null) throw new ServiceError("link_not_found");
   if (getMembership(queries, org_id, user.user_id)) {
@@ -190,7 +193,7 @@ function take(
     throw new ServiceError("quota_exceeded", { detail: `An organization may have ${MAX_MEMBERS} members.` });
   }
   if (!useLink(queries, link_id, now())) throw new ServiceError("link_not_found");
-  join(queries, user, org_id, role, asked, { invitation_id: link_id });
+  join(queries, user, org_id, role, requestSource, { invitation_id: link_id });
   return org_id;
 }
 
@@ -199,10 +202,10 @@ function join(
   user: Pick<UserRow, "user_id" | "name">,
   org_id: OrgId,
   role: NonNullable<LinkRow["role"]>,
-  asked: RequestSource,
+  requestSource: RequestSource,
   details: Record<string, unknown>,
 ): void {
   const { user_id } = user;
   insertMembership(queries, { org_id, user_id, role, created_at: now() });
-  record(queries, "member.added", user, org_id, asked, { user_id, role, ...details });
+  record(queries, "member.added", user, org_id, requestSource, { user_id, role, ...details });
 }

@@ -103,26 +103,29 @@ export class Passkeys {
   }
 
   /** Throws sign_in_failed, rate_limited. */
-  async signIn(text: string, asked: RequestSource): Promise<SignedIn> {
-    const use = await this.#verify(text, asked.visitor === null ? null : { purpose: SIGN_IN, to: asked.visitor });
+  async signIn(text: string, requestSource: RequestSource): Promise<SignedIn> {
+    const use = await this.#verify(
+      text,
+      requestSource.visitor === null ? null : { purpose: SIGN_IN, to: requestSource.visitor },
+    );
     return await this.#database.commit((queries) => {
       const user = this.#used(queries, use);
       const org = membershipsOf(queries, user.user_id)[0]?.org_id;
       if (org === undefined) {
         throw new ServiceError("sign_in_failed", { detail: "You no longer belong to an organization." });
       }
-      return begin(queries, user, org, asked, "passkey");
+      return begin(queries, user, org, requestSource, "passkey");
     });
   }
 
   /** Replaces the session's secret with the returned one. Throws sign_in_failed, session_ended, rate_limited. */
-  async prove(sessionId: SessionId, text: string, asked: RequestSource): Promise<string> {
+  async prove(sessionId: SessionId, text: string, requestSource: RequestSource): Promise<string> {
     const use = await this.#verify(text, proofOf(sessionId));
     return await this.#database.commit((queries) => {
       const user = this.#used(queries, use);
       const { org_id, user_id } = requireSession(queries, sessionId);
       if (user_id !== user.user_id) throw refused();
-      record(queries, "auth.proved", user, org_id, asked, { by: "passkey", session_id: sessionId });
+      record(queries, "auth.proved", user, org_id, requestSource, { by: "passkey", session_id: sessionId });
       return renewSession(queries, sessionId);
     });
   }

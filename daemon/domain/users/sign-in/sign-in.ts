@@ -32,14 +32,14 @@ export class SignIn {
   }
 
   /** Throws sign_in_failed, rate_limited. */
-  async byPassword(email: string, password: string, asked: RequestSource): Promise<SignedIn> {
-    const user = await this.verify(addressOf(email), password, asked);
+  async byPassword(email: string, password: string, requestSource: RequestSource): Promise<SignedIn> {
+    const user = await this.verify(addressOf(email), password, requestSource);
     return await this.#database.commit((queries) => {
       requireSame(queries, user);
       const org = membershipsOf(queries, user.user_id)[0]?.org_id;
       if (org === undefined)
         throw new ServiceError("sign_in_failed", { detail: "You no longer belong to an organization." });
-      return begin(queries, user, org, asked, "password");
+      return begin(queries, user, org, requestSource, "password");
     });
   }
 
@@ -47,17 +47,17 @@ export class SignIn {
    * The user with this address and password. An unknown name gets the same response, after the same time.
    * Throws sign_in_failed, rate_limited.
    */
-  async verify(address: string, password: string, asked: RequestSource): Promise<UserRow> {
+  async verify(address: string, password: string, requestSource: RequestSource): Promise<UserRow> {
     const { queries } = this.#database;
     const name = address.slice(0, MAX_CHARACTERS);
     const user = userByEmail(queries, name);
-    const known = user ? browserOf(queries, user.user_id, asked) : null;
+    const known = user ? browserOf(queries, user.user_id, requestSource) : null;
     if (known !== null) return await this.#compare(ofKnown(`browser ${known}`, user), user, password);
     const counts = [
-      { name: `${asked.network} at ${name}`, free: FREE.network },
+      { name: `${requestSource.network} at ${name}`, free: FREE.network },
       { name: `strangers at ${name}`, free: FREE.strangers },
     ];
-    return await this.#compare({ counts, asker: stranger(asked.network) }, user, password);
+    return await this.#compare({ counts, asker: stranger(requestSource.network) }, user, password);
   }
 
   /** Whether the user with this address, or any user if null, has signed in with the browser: attempts of others do not delay it. */
@@ -69,14 +69,14 @@ export class SignIn {
   }
 
   /** Proof by password; replaces the session's secret with the returned one. Throws sign_in_failed, rate_limited, session_ended. */
-  async prove(sessionId: SessionId, password: string, asked: RequestSource): Promise<string> {
+  async prove(sessionId: SessionId, password: string, requestSource: RequestSource): Promise<string> {
     const { queries } = this.#database;
     const user = getUser(queries, requireSession(queries, sessionId).user_id);
     const right = await this.#compare(ofKnown(`session ${sessionId}`, user), user, password);
     return await this.#database.commit((within) => {
       requireSame(within, right);
       const { org_id } = requireSession(within, sessionId);
-      record(within, "auth.proved", right, org_id, asked, { session_id: sessionId });
+      record(within, "auth.proved", right, org_id, requestSource, { session_id: sessionId });
       return renewSession(within, sessionId);
     });
   }
@@ -85,7 +85,7 @@ export class SignIn {
    * Ends all other sessions, and replaces this session's secret with the returned one. Throws validation_failed, proof_required,
    * session_ended.
    */
-  async setPassword(sessionId: SessionId, password: string, asked: RequestSource): Promise<string> {
+  async setPassword(sessionId: SessionId, password: string, requestSource: RequestSource): Promise<string> {
     const { user_id } = requireProved(this.#database.queries, sessionId);
     requirePerson({ password });
     const password_hash = await this.#passwords.hash(password, { line: "known", name: user_id });
@@ -94,7 +94,7 @@ export class SignIn {
       changeUser(within, user_id, { password_hash });
       dropLinks(within, "user", user_id);
       const sessions_ended = endSessions(within, user_id, now(), { but: sessionId });
-      record(within, "auth.password_set", { user_id, name }, org_id, asked, { by: "session", sessions_ended });
+      record(within, "auth.password_set", { user_id, name }, org_id, requestSource, { by: "session", sessions_ended });
       return renewSession(within, sessionId);
     });
     this.#onEnded();

@@ -39,12 +39,12 @@ export class NewUsers {
   }
 
   /** Throws validation_failed, rate_limited. */
-  async make(person: NewPerson, asked: RequestSource): Promise<NewUser> {
+  async make(person: NewPerson, requestSource: RequestSource): Promise<NewUser> {
     const { way } = person;
     const name = person.name.trim();
     const email = addressOf(person.email);
     requirePerson({ email, name, ...("password" in way ? { password: way.password } : {}) });
-    const { password_hash, passkey } = await this.way(way, asked);
+    const { password_hash, passkey } = await this.way(way, requestSource);
     const user_id = "passkey" in way ? way.user_id : newId("usr");
     const user = { user_id, email, name, password_hash, created_at: now(), disabled_at: null, verified_at: null };
     return { user, passkey };

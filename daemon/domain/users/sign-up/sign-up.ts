@@ -50,7 +50,7 @@ export function planSignUp(
 ): SignUpPlan {
   const { "signup.mode": mode, "signup.per_day": perDay, "credits.signup": credits } = config;
   const isForAll = mode === "open" || mode === "approval";
-  const needs = (what: string) => new ConfigError(`signup.mode = "${mode}" needs ${what}`);
+  const needs = (feature: string) => new ConfigError(`signup.mode = "${mode}" needs ${feature}`);
   if (isForAll && !config["web.enabled"]) throw needs("web.enabled = true");
   if (isForAll && !isTrustworthy) throw needs("TLS, or http.base_url with the https:// address of a proxy");
   if (mode === "open" && !hasMail) throw needs("smtp.host, so that addresses can be verified");
@@ -157,14 +157,14 @@ export class SignUp {
     token: string,
     { name, way }: Omit<NewPerson, "email">,
     orgName: string,
-    asked: RequestSource,
+    requestSource: RequestSource,
   ): Promise<SignedIn> {
     const { changes, newcomers, plan, plans } = this.#deps;
     const { kind, email } = this.look(token);
     if (kind !== "signup") throw new ServiceError("link_not_found");
     const called = orgName.trim();
     requireText("org_name", called, 64);
-    const made = await newcomers.make({ email, name, way }, asked);
+    const made = await newcomers.make({ email, name, way }, requestSource);
     const created_at = now();
     const user = { ...made.user, verified_at: created_at };
     const org = { org_id: newId("org"), name: called, plan: PLAN, created_at } as const;
@@ -175,10 +175,10 @@ export class SignUp {
       addNew(queries, { ...made, user });
       dropRequest(queries, email);
       const { org_id } = org;
-      record(queries, "org.created", user, org_id, asked, { name: called, plan: PLAN });
-      record(queries, "user.created", user, org_id, asked, { by: "signup" });
+      record(queries, "org.created", user, org_id, requestSource, { name: called, plan: PLAN });
+      record(queries, "user.created", user, org_id, requestSource, { by: "signup" });
       insertMembership(queries, { org_id, user_id: user.user_id, role: "owner", created_at });
-      record(queries, "member.added", user, org_id, asked, { user_id: user.user_id, role: "owner" });
+      record(queries, "member.added", user, org_id, requestSource, { user_id: user.user_id, role: "owner" });
       welcome(queries, {
         email,
         user_id: user.user_id,
@@ -187,7 +187,7 @@ export class SignUp {
         planCredits: plans[PLAN].credits,
         at: created_at,
       });
-      return begin(queries, user, org_id, asked, "signup");
+      return begin(queries, user, org_id, requestSource, "signup");
     });
   }
 

@@ -10,8 +10,8 @@ interface Input extends PlaceInput {
   name: string;
 }
 
-export async function checkpoint(call: ToolCall, { action, name, ...where }: Input): Promise<ToolAnswer> {
-  const place = placeOf(call, where);
+export async function checkpoint(call: ToolCall, { action, name, ...location }: Input): Promise<ToolAnswer> {
+  const place = placeOf(call, location);
   if (action === "save") return await inPlace(call, place, () => save(call, place, name));
   return action === "back" ? await back(call, place, name) : await fork(call, place, name);
 }
@@ -30,8 +30,8 @@ async function back(call: ToolCall, place: SandboxAddress, name: string): Promis
   if (found.kind === "late") return stillUnderWay(call);
   if (found.kind === "problem") return answerOf(found);
   const items = found.body.items as Arguments[];
-  const wanted = items.findLast((each) => each.name === name || each.snapshot_id === name);
-  if (!wanted) {
+  const match = items.findLast((each) => each.name === name || each.snapshot_id === name);
+  if (!match) {
     const names = items
       .map((each) => each.name)
       .filter(Boolean)
@@ -41,10 +41,10 @@ async function back(call: ToolCall, place: SandboxAddress, name: string): Promis
     const hint = names === "" ? "checkpoint with action save creates one." : `Checkpoints: ${names}.`;
     return failed(call.refuse(new ServiceError("snapshot_not_found", { detail, hint })));
   }
-  const reply = await call.ask(sandboxRollback, { ...place, snapshot_id: wanted.snapshot_id });
+  const reply = await call.ask(sandboxRollback, { ...place, snapshot_id: match.snapshot_id });
   if (reply.kind === "late") return stillUnderWay(call);
   if (reply.kind === "problem") return answerOf(reply);
-  return { ok: true, result: { name, snapshot_id: wanted.snapshot_id }, text: `back at ${name}` };
+  return { ok: true, result: { name, snapshot_id: match.snapshot_id }, text: `back at ${name}` };
 }
 
 async function fork(call: ToolCall, place: SandboxAddress, name: string): Promise<ToolAnswer> {

@@ -18,9 +18,9 @@ const MAX_EDITED_BYTES = 1024 * 1024;
 
 export async function readFile(
   call: ToolCall,
-  { path, offset = 0, limit, ...where }: FileInput & { offset?: number; limit?: number },
+  { path, offset = 0, limit, ...location }: FileInput & { offset?: number; limit?: number },
 ): Promise<ToolAnswer> {
-  const files = filesAt(call, placeOf(call, where), path);
+  const files = filesAt(call, placeOf(call, location), path);
   const part = await files.read(path, offset, limit ?? DEFAULT_READ_BYTES);
   if (!("kind" in part)) return part;
   const { bytes, size_bytes, eof } = part;
@@ -32,22 +32,22 @@ export async function readFile(
 
 export async function writeFile(
   call: ToolCall,
-  { path, content, content_b64, ...where }: FileInput & { content?: string; content_b64?: string },
+  { path, content, content_b64, ...location }: FileInput & { content?: string; content_b64?: string },
 ): Promise<ToolAnswer> {
   if ((content === undefined) === (content_b64 === undefined)) {
     return refused(call, "validation_failed", "content is required: the text of the file.");
   }
   const given: Content =
     content === undefined ? { text: content_b64 ?? "", encoding: "base64" } : { text: content, encoding: "utf8" };
-  const place = placeOf(call, where);
+  const place = placeOf(call, location);
   return await inPlace(call, place, () => filesAt(call, place, path).write(path, given));
 }
 
 export async function editFile(
   call: ToolCall,
-  { path, old, new: replacement, all = false, ...where }: FileInput & { old: string; new: string; all?: boolean },
+  { path, old, new: replacement, all = false, ...location }: FileInput & { old: string; new: string; all?: boolean },
 ): Promise<ToolAnswer> {
-  const files = filesAt(call, placeOf(call, where), path);
+  const files = filesAt(call, placeOf(call, location), path);
   const part = await files.read(path, 0, MAX_EDITED_BYTES);
   if (!("kind" in part)) return part;
   const text = wholeText(part);
@@ -83,9 +83,9 @@ const wholeText = ({ bytes, eof }: FilePart) => (eof ? textOf(bytes) : null);
 
 export async function listFiles(
   call: ToolCall,
-  { path = "/root", recursive = false, ...where }: Partial<FileInput> & { recursive?: boolean },
+  { path = "/root", recursive = false, ...location }: Partial<FileInput> & { recursive?: boolean },
 ): Promise<ToolAnswer> {
-  return await filesAt(call, placeOf(call, where), path).list(path, recursive);
+  return await filesAt(call, placeOf(call, location), path).list(path, recursive);
 }
 
 function refused(call: ToolCall, code: "validation_failed", detail: string): ToolAnswer {

@@ -4,8 +4,8 @@ import { answerOf, stillUnderWay, type ToolAnswer } from "../answer.ts";
 import type { ToolCall } from "../call.ts";
 import { inPlace, type PlaceInput, placeOf } from "./place.ts";
 
-export async function url(call: ToolCall, { port, ...where }: PlaceInput & { port: number }): Promise<ToolAnswer> {
-  const place = placeOf(call, where);
+export async function url(call: ToolCall, { port, ...location }: PlaceInput & { port: number }): Promise<ToolAnswer> {
+  const place = placeOf(call, location);
   return await inPlace(call, place, async () => {
     const reply = await call.ask(operations.sandbox_expose_port, { ...place, port });
     if (reply.kind === "late") return stillUnderWay(call);

@@ -30,15 +30,15 @@ export async function build(call: ToolCall, input: Input): Promise<ToolAnswer> {
   const order = Object.fromEntries(
     Object.entries(input).filter(([name]) => name in ORDER || name === "idempotency_key"),
   );
-  const begun = await call.ask(templateCreate, order);
-  if (begun.kind === "late") return stillUnderWay(call);
-  if (begun.kind === "problem") return answerOf(begun);
-  const path = { template_id, build_id: String(begun.body.build_id) };
+  const started = await call.ask(templateCreate, order);
+  if (started.kind === "late") return stillUnderWay(call);
+  if (started.kind === "problem") return answerOf(started);
+  const path = { template_id, build_id: String(started.body.build_id) };
   const followed = await follow(call, path, -1, wait_ms);
   // The build continues, whether or not its caller may read it.
   const next = { tool: "template_build", arguments: { ...path, after: -1 } };
-  if (!followed.ok) return { ok: true, result: { ...begun.body, told: [], next } };
-  const { warnings } = begun.body;
+  if (!followed.ok) return { ok: true, result: { ...started.body, told: [], next } };
+  const { warnings } = started.body;
   return { ok: true, result: { ...followed.result, ...(warnings !== undefined && { warnings }) } };
 }
 
@@ -48,31 +48,31 @@ async function follow(
   after: number,
   waitMs: number,
 ): Promise<ToolAnswer> {
-  const told = await readTold(call, path, after, call.waitMs(waitMs));
-  if ("problem" in told) return answerOf(told);
+  const progress = await readTold(call, path, after, call.waitMs(waitMs));
+  if ("problem" in progress) return answerOf(progress);
   const reply = await call.ask(templateBuildGet, path);
   if (reply.kind === "late") return stillUnderWay(call);
   if (reply.kind === "problem") return answerOf(reply);
-  const next = { tool: "template_build", arguments: { ...path, after: told.after } };
-  const isOver = reply.body.finished_at !== null && told.after >= Number(reply.body.last_seq);
-  return { ok: true, result: { ...reply.body, told: told.lines, ...(isOver ? {} : { next }) } };
+  const next = { tool: "template_build", arguments: { ...path, after: progress.after } };
+  const isOver = reply.body.finished_at !== null && progress.after >= Number(reply.body.last_seq);
+  return { ok: true, result: { ...reply.body, told: progress.lines, ...(isOver ? {} : { next }) } };
 }
 
 async function readTold(call: ToolCall, path: object, after: number, waitMs: number): Promise<BuildLines | Refused> {
-  const told: BuildLines = { lines: [], after };
+  const progress: BuildLines = { lines: [], after };
   let isOver = false;
   const reply = await call.ask(templateBuildStream, { ...path, after, follow: waitMs > 0 });
   if (reply.kind === "problem") return reply;
   const stream = reply.kind === "done" ? reply.done.events : undefined;
-  if (!stream) return told;
+  if (!stream) return progress;
   const timer = startTimer(() => stream.cancel(), waitMs > 0 ? waitMs : call.leftMs);
   try {
     for await (const events of stream.events) {
       for (const { data, data_b64 } of events) {
         const { seq, type } = data as { seq?: number; type: string };
-        if (seq !== undefined) told.after = seq;
-        if (type === "stdout" && data_b64) told.lines.push(new TextDecoder().decode(data_b64).trimEnd());
-        if (told.lines.length > MAX_LINES) told.lines.shift();
+        if (seq !== undefined) progress.after = seq;
+        if (type === "stdout" && data_b64) progress.lines.push(new TextDecoder().decode(data_b64).trimEnd());
+        if (progress.lines.length > MAX_LINES) progress.lines.shift();
         isOver ||= type === "exit";
       }
       if (isOver) break;
@@ -81,5 +81,5 @@ async function readTold(call: ToolCall, path: object, after: number, waitMs: num
     stopTimer(timer);
     stream.cancel();
   }
-  return told;
+  return progress;
 }

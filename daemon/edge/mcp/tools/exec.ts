@@ -157,8 +157,8 @@ async function finished(call: ToolCall, input: NamedExec, body: Arguments): Prom
 async function beginWhenReady(call: ToolCall, input: NamedExec, refused: Refused): Promise<Reply> {
   const { room_id, sandbox } = input;
   const wait_ms = call.waitMs(input.background ? 0 : (input.wait_ms ?? MAX_TOOL_WAIT_MS));
-  const looked = await call.ask(sandboxGet, { room_id, sandbox, wait_ms });
-  return looked.kind === "done" && looked.body.state === "running" ? await begin(call, input) : refused;
+  const found = await call.ask(sandboxGet, { room_id, sandbox, wait_ms });
+  return found.kind === "done" && found.body.state === "running" ? await begin(call, input) : refused;
 }
 
 function isStarting(reply: Reply): reply is Refused {

@@ -8,11 +8,11 @@ type Input = InputOf<typeof agentSend> & { idempotency_key?: string };
 
 export async function request(
   call: ToolCall,
-  { idempotency_key, timeout_ms: wanted, ...input }: Input,
+  { idempotency_key, timeout_ms: requestedMs, ...input }: Input,
 ): Promise<ToolAnswer> {
   const message_id = input.message_id ?? call.nameOf("msg", idempotency_key, [input.room_id]);
   const message = { ...input, kind: "request", message_id };
-  const wantedMs = wanted ?? DEFAULT_REPLY_WAIT_MS;
+  const wantedMs = requestedMs ?? DEFAULT_REPLY_WAIT_MS;
   const timeout_ms = Math.max(1, call.waitMs(wantedMs));
   const reply = await call.ask(agentSend, { ...message, wait_reply: true, timeout_ms });
   const next = {

@@ -53,10 +53,10 @@ async function atBarrier(call: ToolCall, input: Input & { barrier_id: string }):
   const { room_id, barrier_id, agent_id, wait_ms } = input;
   let { generation } = input;
   if (generation === undefined) {
-    const looked = await call.ask(barrierGet, { room_id, barrier_id });
-    if (looked.kind === "late") return stillUnderWay(call);
-    if (looked.kind === "problem") return answerOf(looked);
-    const newest = looked.body as unknown as BarrierRecord;
+    const found = await call.ask(barrierGet, { room_id, barrier_id });
+    if (found.kind === "late") return stillUnderWay(call);
+    if (found.kind === "problem") return answerOf(found);
+    const newest = found.body as unknown as BarrierRecord;
     const isMine = newest.state === "waiting" || (agent_id !== undefined && newest.arrived.includes(agent_id));
     generation = isMine ? newest.generation : newest.generation + 1;
   }

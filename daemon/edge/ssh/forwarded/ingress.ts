@@ -24,11 +24,11 @@ export class Ingress implements Opening {
     socket: HostSocket,
     host: Reached,
     login: Omit<Login, "type">,
-    gone: AbortSignal,
+    signal: AbortSignal,
   ): Promise<{ session: Ingress; org_id: OrgId } | { problem: Problem }> {
     const session = new Ingress(socket, host);
-    gone.addEventListener("abort", () => session.close(), { once: true });
-    if (gone.aborted) session.close();
+    signal.addEventListener("abort", () => session.close(), { once: true });
+    if (signal.aborted) session.close();
     void session.#listen();
     session.#say({ type: "login", ...login });
     const answer = await session.#welcome.promise;
@@ -46,8 +46,8 @@ export class Ingress implements Opening {
     return this.#over.promise;
   }
 
-  async begin(what: SessionKind, fields: Record<string, unknown>, take: (command: LiveCommand) => void) {
-    return await this.#open(what, fields, (channel) => take(channel.command));
+  async begin(kind: SessionKind, fields: Record<string, unknown>, take: (command: LiveCommand) => void) {
+    return await this.#open(kind, fields, (channel) => take(channel.command));
   }
 
   async forward(fields: Record<string, unknown>, take: (port: GuestPort) => void) {
@@ -67,16 +67,16 @@ export class Ingress implements Opening {
   }
 
   async #open(
-    what: SessionKind | "forward",
+    kind: SessionKind | "forward",
     fields: Record<string, unknown>,
     take: (channel: IngressChannel) => void,
   ): Promise<string | null> {
     if (this.#isOver) return "The session has ended.";
     const id = this.#next++;
-    const message = JSON.stringify({ type: "open", channel: id, what, fields } satisfies FromEntry);
+    const message = JSON.stringify({ type: "open", channel: id, what: kind, fields } satisfies FromEntry);
     if (Buffer.byteLength(message) > MAX_MESSAGE_BYTES) return "The command and its environment are too large.";
     const channel = new IngressChannel(id, {
-      say: (said) => this.#say(said),
+      say: (outgoing) => this.#say(outgoing),
       send: (frame) => this.#socket.send(frame),
     });
     this.#channels.set(id, channel);

@@ -81,8 +81,8 @@ export function readFrame(frame: Uint8Array): { channel: number; stream: number;
 /** A message of another host. Null: it is invalid. */
 export function readMessage<T extends { type: string }>(text: string): T | null {
   try {
-    const said: unknown = parseJson(text);
-    return typeof said === "object" && said !== null && "type" in said ? (said as T) : null;
+    const message: unknown = parseJson(text);
+    return typeof message === "object" && message !== null && "type" in message ? (message as T) : null;
   } catch {
     return null;
   }

@@ -36,9 +36,9 @@ export class OwnerChannel {
   }
 
   /** Resolves once the channel is over, for any reason. */
-  async serve(what: unknown, fields: Record<string, unknown>): Promise<void> {
+  async serve(kind: unknown, fields: Record<string, unknown>): Promise<void> {
     const { say } = this.#deps;
-    const refused = await this.#begin(what, fields);
+    const refused = await this.#begin(kind, fields);
     const command = this.#command;
     if (refused !== null || !command || this.#isGone) {
       // A started command that could not be recorded is refused.
@@ -97,15 +97,15 @@ export class OwnerChannel {
     this.#errors.close();
   }
 
-  async #begin(what: unknown, fields: Record<string, unknown>): Promise<string | null> {
+  async #begin(kind: unknown, fields: Record<string, unknown>): Promise<string | null> {
     const { visit } = this.#deps;
-    if (what === "forward") {
+    if (kind === "forward") {
       return await visit.forward(fields, (port) => {
         this.#command = asCommand(port);
       });
     }
-    if (!BEGUN.includes(what)) return "The channel does not exist.";
-    return await visit.begin(what as SessionKind, fields, (command) => {
+    if (!BEGUN.includes(kind)) return "The channel does not exist.";
+    return await visit.begin(kind as SessionKind, fields, (command) => {
       this.#command = command;
     });
   }

@@ -155,7 +155,7 @@ export class ForwardedSession implements DuplexSession {
     else if (message.type === "signal" && Object.hasOwn(constants.signals, message.name)) channel.signal(message.name);
   }
 
-  #open(id: number, what: unknown, fields: unknown): void {
+  #open(id: number, kind: unknown, fields: unknown): void {
     const visit = this.#visit;
     if (!visit) return;
     if (this.#channels.size >= this.#deps.limits.max_channels) {
@@ -166,7 +166,7 @@ export class ForwardedSession implements DuplexSession {
     const channel = new OwnerChannel(id, { visit, say: this.#say, send });
     this.#channels.set(id, channel);
     channel
-      .serve(what, (fields ?? {}) as Record<string, unknown>)
+      .serve(kind, (fields ?? {}) as Record<string, unknown>)
       .catch((error: unknown) => {
         this.#deps.log.error("ssh channel failed", { ip: this.#ip, error: describeError(error) });
         this.#end(NORMAL, "a channel failed");

@@ -12,7 +12,7 @@ const SESSION_ID_BYTES = [20, 32, 48, 64];
 export function isLoginOf(user: string, { algorithm, key, blob }: SignedLogin): boolean {
   const [session, rest] = stringOf(blob);
   if (session === null || rest[0] !== USERAUTH_REQUEST || !SESSION_ID_BYTES.includes(session.byteLength)) return false;
-  const said = Buffer.concat([
+  const signedData = Buffer.concat([
     Buffer.of(USERAUTH_REQUEST),
     asString(Buffer.from(user)),
     asString(Buffer.from("ssh-connection")),
@@ -21,7 +21,7 @@ export function isLoginOf(user: string, { algorithm, key, blob }: SignedLogin): 
     asString(Buffer.from(algorithm)),
     asString(key),
   ]);
-  return said.equals(rest);
+  return signedData.equals(rest);
 }
 
 function stringOf(bytes: Buffer): [string: Buffer | null, rest: Buffer] {

@@ -14,26 +14,26 @@ import { accountOf, after, type HandlerDeps, type Handlers, inside, refusalOf } 
 const PAGE = 1000;
 
 export function accountHandlers(deps: HandlerDeps): Handlers {
-  const profile = async (visit: WebContext, told: FormReport = {}) => {
+  const profile = async (visit: WebContext, report: FormReport = {}) => {
     const used = await visit.call(usage, { org_id: "self" });
     const shown = { hasMail: deps.users.addresses.isOn, usage: used.ok ? used.body : null };
-    return profilePage(await accountOf(visit), shown, told);
+    return profilePage(await accountOf(visit), shown, report);
   };
 
-  const keys = async (visit: WebContext, made: NewKey | null, told: FormReport = {}) => {
+  const keys = async (visit: WebContext, made: NewKey | null, report: FormReport = {}) => {
     const list = await visit.call(memberList, { org_id: "self" });
     const names = new Map((list.ok ? list.body.items : []).map(({ user_id, name }) => [user_id, name]));
     const shown = { keys: await activeKeys(visit), names, made, once: crypto.randomUUID() };
-    return keysPage(await accountOf(visit), shown, told);
+    return keysPage(await accountOf(visit), shown, report);
   };
 
-  const sessions = async (visit: WebContext, told: FormReport = {}) => {
+  const sessions = async (visit: WebContext, report: FormReport = {}) => {
     const list = await visit.call(sessionList);
-    return sessionsPage(await accountOf(visit), list.ok ? list.body.items : [], told);
+    return sessionsPage(await accountOf(visit), list.ok ? list.body.items : [], report);
   };
 
   /** Sends an e-mail to the address that the user would like to use. */
-  const askAddress = async (visit: WebContext, page: (told: FormReport) => Promise<Page>) => {
+  const askAddress = async (visit: WebContext, page: (report: FormReport) => Promise<Page>) => {
     const session_id = visit.caller?.session?.session_id;
     if (session_id === undefined) throw new ServiceError("session_ended");
     try {
@@ -53,7 +53,7 @@ export function accountHandlers(deps: HandlerDeps): Handlers {
   return {
     "/account": inside(deps, async (visit) => {
       if (!visit.isPost) return { page: await profile(visit) };
-      const page = (told: FormReport) => profile(visit, told);
+      const page = (report: FormReport) => profile(visit, report);
       switch (visit.field("do")) {
         case "email":
           return await askAddress(visit, page);
@@ -71,7 +71,7 @@ export function accountHandlers(deps: HandlerDeps): Handlers {
     "/account/keys": inside(deps, async (visit) => {
       if (!visit.isPost) return { page: await keys(visit, null) };
       const { field } = visit;
-      const page = (told: FormReport) => keys(visit, null, told);
+      const page = (report: FormReport) => keys(visit, null, report);
       if (field("do") === "revoke") {
         const revoked = await visit.call(keyRevoke, { org_id: "self", key_id: field("key_id") });
         return await after(visit, revoked, "The key was revoked, and everything opened with it was closed.", page);
@@ -91,8 +91,8 @@ export function accountHandlers(deps: HandlerDeps): Handlers {
     "/account/sessions": inside(deps, async (visit) => {
       if (!visit.isPost) return { page: await sessions(visit) };
       const ended = await visit.call(sessionEnd, { session_id: visit.field("session_id") });
-      return await after(visit, ended, "Signed out, and everything open in the session was closed.", (told) =>
-        sessions(visit, told),
+      return await after(visit, ended, "Signed out, and everything open in the session was closed.", (report) =>
+        sessions(visit, report),
       );
     }),
   };

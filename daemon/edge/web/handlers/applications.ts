@@ -43,9 +43,9 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
   const read = (visit: WebContext, request: string) =>
     oauth.read(new URLSearchParams(request), lookups.of(visit.request.ip));
 
-  const applications = async (visit: WebContext, told: FormReport = {}) => {
+  const applications = async (visit: WebContext, report: FormReport = {}) => {
     const list = await visit.call(grantList);
-    return applicationsPage(await accountOf(visit), list.ok ? list.body.items : [], `${deps.url()}/mcp`, told);
+    return applicationsPage(await accountOf(visit), list.ok ? list.body.items : [], `${deps.url()}/mcp`, report);
   };
 
   /** An error of an application's request is sent to the application if its redirect URI is known to be its own, else shown to the user. */
@@ -104,13 +104,13 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
       try {
         // Errors of the request are reported before a sign-in for it.
         const asking = await read(visit, request);
-        const decide = inside(deps, async (asked) => {
-          if (!asked.isPost) return await consent(asked, request, null);
-          if (asked.field("do") === "deny") return { to: asking.refused };
-          const answer = await asked.call(grantCreate, { request, ...narrowing(asked) });
+        const decide = inside(deps, async (innerVisit) => {
+          if (!innerVisit.isPost) return await consent(innerVisit, request, null);
+          if (innerVisit.field("do") === "deny") return { to: asking.refused };
+          const answer = await innerVisit.call(grantCreate, { request, ...narrowing(innerVisit) });
           if (answer.ok) return { to: answer.body.location };
-          if (answer.problem.code === "proof_required") return await after(asked, answer, null, never);
-          return await consent(asked, request, answer.problem);
+          if (answer.problem.code === "proof_required") return await after(innerVisit, answer, null, never);
+          return await consent(innerVisit, request, answer.problem);
         });
         return comingBack(await decide(visit), `${AUTHORIZE}?${request}`);
       } catch (error) {
@@ -119,16 +119,16 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
     },
 
     [DEVICE]: async (visit) => {
-      const outcome = await inside(deps, async (asked) => {
-        if (!asked.isPost || asked.field("step") === "look") return await device(asked, null);
-        const allow = asked.field("do") === "allow";
-        const body = { user_code: asked.field("user_code"), allow, ...(allow ? narrowing(asked) : {}) };
-        const answer = await asked.call(deviceDecide, body);
+      const outcome = await inside(deps, async (innerVisit) => {
+        if (!innerVisit.isPost || innerVisit.field("step") === "look") return await device(innerVisit, null);
+        const allow = innerVisit.field("do") === "allow";
+        const body = { user_code: innerVisit.field("user_code"), allow, ...(allow ? narrowing(innerVisit) : {}) };
+        const answer = await innerVisit.call(deviceDecide, body);
         if (answer.ok) {
-          return { page: decidedPage(await accountOf(asked), answer.body.client_name, answer.body.allowed) };
+          return { page: decidedPage(await accountOf(innerVisit), answer.body.client_name, answer.body.allowed) };
         }
-        if (answer.problem.code === "proof_required") return await after(asked, answer, null, never);
-        return await device(asked, answer.problem);
+        if (answer.problem.code === "proof_required") return await after(innerVisit, answer, null, never);
+        return await device(innerVisit, answer.problem);
       })(visit);
       const query = visit.request.url.search.slice(1, MAX_REQUEST_CHARACTERS);
       return visit.isPost ? outcome : comingBack(outcome, `${DEVICE}?${query}`);
@@ -138,7 +138,7 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
       if (!visit.isPost) return { page: await applications(visit) };
       const ended = await visit.call(grantEnd, { grant_id: visit.field("grant_id") });
       const done = "Access revoked, and everything the application had open was closed.";
-      return await after(visit, ended, done, (told) => applications(visit, told));
+      return await after(visit, ended, done, (report) => applications(visit, report));
     }),
   };
 }

@@ -23,7 +23,7 @@ const org_id = "self";
 const LOOK_AGAIN_SECONDS = 3;
 
 export function billingHandlers(deps: HandlerDeps): Handlers {
-  const billing = async (visit: WebContext, told: FormReport = {}) =>
+  const billing = async (visit: WebContext, report: FormReport = {}) =>
     billingPage(
       await accountOf(visit),
       {
@@ -31,19 +31,19 @@ export function billingHandlers(deps: HandlerDeps): Handlers {
         credits: bodyOf(await visit.call(creditList, { org_id, limit: SHOWN })),
         bought: bodyOf(await visit.call(billingGet, { org_id })),
       },
-      told,
+      report,
     );
 
   const success = async (
     visit: WebContext,
     checkout_id: string,
     made: NewKey | null,
-    told: FormReport = {},
+    report: FormReport = {},
   ): Promise<Outcome> => {
     const seen = await visit.call(billingSuccess, { org_id, checkout_id });
     if (!seen.ok && seen.problem.code === "billing_off") return { to: "/billing" };
     if (!seen.ok) return { page: deadEnd("Payment not found", seen.problem, "/billing") };
-    const page = successPage(await accountOf(visit), { ...seen.body, made }, told);
+    const page = successPage(await accountOf(visit), { ...seen.body, made }, report);
     return seen.body.is_paid ? { page } : { page, look_again_seconds: LOOK_AGAIN_SECONDS };
   };
 
@@ -55,7 +55,7 @@ export function billingHandlers(deps: HandlerDeps): Handlers {
           ? await visit.call(billingCheckout, { org_id })
           : await visit.call(billingPortal, { org_id });
       if (leads.ok) return { to: leads.body.url };
-      return await after(visit, leads, null, (told) => billing(visit, told));
+      return await after(visit, leads, null, (report) => billing(visit, report));
     }),
 
     "/billing/success": inside(deps, async (visit) => {
@@ -66,8 +66,8 @@ export function billingHandlers(deps: HandlerDeps): Handlers {
         const { key, name } = taken.body;
         return await success(visit, checkout_id, { url: deps.url(), key, name });
       }
-      return await after(visit, taken, null, async (told) => {
-        const outcome = await success(visit, checkout_id, null, told);
+      return await after(visit, taken, null, async (report) => {
+        const outcome = await success(visit, checkout_id, null, report);
         return "page" in outcome ? outcome.page : deadEnd("Payment not found", taken.problem, "/billing");
       });
     }),

@@ -6,16 +6,16 @@ import type { WebContext } from "../request-context.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside } from "./handler.ts";
 
 export function dataHandlers(deps: HandlerDeps): Handlers {
-  const data = async (visit: WebContext, kept: string | null, told: FormReport = {}) =>
-    dataPage(await accountOf(visit), kept, told);
+  const data = async (visit: WebContext, kept: string | null, report: FormReport = {}) =>
+    dataPage(await accountOf(visit), kept, report);
 
   return {
     "/account/data": inside(deps, async (visit) => {
       if (!visit.isPost) return { page: await data(visit, null) };
-      const page = (told: FormReport) => data(visit, null, told);
+      const page = (report: FormReport) => data(visit, null, report);
       if (visit.field("do") === "forget") {
-        const gone = await visit.call(accountDelete, { email: visit.field("email").trim() });
-        return gone.ok ? { to: "/signin", cookies: { session: null } } : await after(visit, gone, null, page);
+        const deleted = await visit.call(accountDelete, { email: visit.field("email").trim() });
+        return deleted.ok ? { to: "/signin", cookies: { session: null } } : await after(visit, deleted, null, page);
       }
       const shown = await visit.call(accountExport);
       if (!shown.ok) return await after(visit, shown, null, page);

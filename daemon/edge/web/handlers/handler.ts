@@ -92,7 +92,7 @@ export async function after(
   visit: WebContext,
   answer: { ok: true } | { ok: false; problem: Problem },
   done: string | null,
-  page: (told: FormReport) => Promise<Page>,
+  page: (report: FormReport) => Promise<Page>,
 ): Promise<Outcome> {
   if (answer.ok) return { to: visit.request.url.pathname, said: done };
   const { problem } = answer;

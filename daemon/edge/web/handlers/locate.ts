@@ -8,8 +8,8 @@ export function locateHandlers(deps: HandlerDeps): Handlers {
   return {
     "/go/{id}": async (visit) => {
       const { pathname } = visit.request.url;
-      const outcome = await inside(deps, async (asked): Promise<Outcome> => {
-        const answer = await asked.call(locate, { id: decodeURIComponent(pathname.slice("/go/".length)) });
+      const outcome = await inside(deps, async (innerVisit): Promise<Outcome> => {
+        const answer = await innerVisit.call(locate, { id: decodeURIComponent(pathname.slice("/go/".length)) });
         if (answer.ok) return { to: answer.body.path };
         const { problem } = answer;
         return { page: deadEnd(problem.title, problem, "/rooms") };

@@ -17,7 +17,7 @@ import { accountOf, after, type HandlerDeps, type Handlers, inside } from "./han
 const org_id = "self";
 
 export function memberHandlers(deps: HandlerDeps): Handlers {
-  const members = async (visit: WebContext, link: NewLink | null, told: FormReport = {}) => {
+  const members = async (visit: WebContext, link: NewLink | null, report: FormReport = {}) => {
     const list = await visit.call(memberList, { org_id });
     const open = await visit.call(invitationList, { org_id });
     const applications = open.ok ? await visit.call(applicationList, { org_id }) : null;
@@ -30,7 +30,7 @@ export function memberHandlers(deps: HandlerDeps): Handlers {
         link,
         once: crypto.randomUUID(),
       },
-      told,
+      report,
     );
   };
 
@@ -38,7 +38,7 @@ export function memberHandlers(deps: HandlerDeps): Handlers {
     "/org/members": inside(deps, async (visit) => {
       if (!visit.isPost) return { page: await members(visit, null) };
       const { field } = visit;
-      const page = (told: FormReport) => members(visit, null, told);
+      const page = (report: FormReport) => members(visit, null, report);
       const user_id = field("user_id");
       switch (field("do")) {
         case "role": {
@@ -65,13 +65,13 @@ export function memberHandlers(deps: HandlerDeps): Handlers {
           );
         }
         case "withdraw": {
-          const gone = await visit.call(invitationDelete, { org_id, invitation_id: field("invitation_id") });
-          return await after(visit, gone, "Invitation withdrawn.", page);
+          const withdrawal = await visit.call(invitationDelete, { org_id, invitation_id: field("invitation_id") });
+          return await after(visit, withdrawal, "Invitation withdrawn.", page);
         }
         default: {
           const email = field("email").trim();
-          const wanted = { org_id, role: field("role") as Role, ...(email ? { email } : {}) };
-          const made = await visit.call(invitationCreate, wanted, field("once") || null);
+          const invitation = { org_id, role: field("role") as Role, ...(email ? { email } : {}) };
+          const made = await visit.call(invitationCreate, invitation, field("once") || null);
           if (!made.ok) return await after(visit, made, null, page);
           // A reloaded page does not show the link again.
           if (made.replayed) return { to: "/org/members" };

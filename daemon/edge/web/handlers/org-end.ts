@@ -10,9 +10,9 @@ const LOOK_AGAIN_SECONDS = 2;
 const MAX_ROOMS = 1000;
 
 export function endHandlers(deps: HandlerDeps): Handlers {
-  const end = async (visit: WebContext, told: FormReport = {}) => {
+  const end = async (visit: WebContext, report: FormReport = {}) => {
     const rooms = await visit.call(roomList, { limit: MAX_ROOMS });
-    return endPage(await accountOf(visit), rooms.ok ? rooms.body.items.length : 0, told);
+    return endPage(await accountOf(visit), rooms.ok ? rooms.body.items.length : 0, report);
   };
   const shown = async (visit: WebContext): Promise<Outcome> => {
     const { page, isEnding } = await end(visit);
@@ -23,7 +23,7 @@ export function endHandlers(deps: HandlerDeps): Handlers {
     "/org/end": inside(deps, async (visit) => {
       if (!visit.isPost) return await shown(visit);
       const ended = await visit.call(orgDelete, { org_id: "self", org_name: visit.field("org_name") });
-      return await after(visit, ended, null, async (told) => (await end(visit, told)).page);
+      return await after(visit, ended, null, async (report) => (await end(visit, report)).page);
     }),
   };
 }

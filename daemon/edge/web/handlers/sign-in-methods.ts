@@ -10,7 +10,7 @@ import type { SignInOption } from "../sign-in-options.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome, refusalOf } from "./handler.ts";
 
 export function wayHandlers(deps: HandlerDeps): Handlers {
-  const ways = async (visit: WebContext, told: FormReport = {}, offer: SignInOption | null = null) => {
+  const ways = async (visit: WebContext, report: FormReport = {}, offer: SignInOption | null = null) => {
     const list = await visit.call(passkeyList);
     const linked = await visit.call(identityList);
     const shown = {
@@ -19,7 +19,7 @@ export function wayHandlers(deps: HandlerDeps): Handlers {
       identities: linked.ok ? linked.body.items : [],
       elsewhere: deps.users.identities.name,
     };
-    return waysPage(await accountOf(visit), shown, told);
+    return waysPage(await accountOf(visit), shown, report);
   };
 
   const setPassword = async (visit: WebContext): Promise<Outcome> => {
@@ -28,11 +28,11 @@ export function wayHandlers(deps: HandlerDeps): Handlers {
     try {
       const secret = await deps.users.signIn.setPassword(session_id, visit.field("password"), visit.asked);
       const done = "Password set. Your other sessions were signed out.";
-      const outcome = await after(visit.proved(secret), { ok: true }, done, (told) => ways(visit, told));
+      const outcome = await after(visit.proved(secret), { ok: true }, done, (report) => ways(visit, report));
       return { ...outcome, cookies: { session: secret } };
     } catch (error) {
       const { problem } = await refusalOf(deps, visit, error);
-      return await after(visit, { ok: false, problem }, null, (told) => ways(visit, told));
+      return await after(visit, { ok: false, problem }, null, (report) => ways(visit, report));
     }
   };
 
@@ -40,14 +40,14 @@ export function wayHandlers(deps: HandlerDeps): Handlers {
     "/account/ways": inside(deps, async (visit) => {
       if (!visit.isPost) return { page: await ways(visit) };
       const { field } = visit;
-      const page = (told: FormReport) => ways(visit, told);
+      const page = (report: FormReport) => ways(visit, report);
       switch (field("do")) {
         case "password":
           return await setPassword(visit);
         case "begin": {
-          const begun = await visit.call(passkeyOptions);
-          if (!begun.ok) return await after(visit, begun, null, page);
-          return { page: await ways(visit, {}, visit.offers.of(begun.body.options)) };
+          const started = await visit.call(passkeyOptions);
+          if (!started.ok) return await after(visit, started, null, page);
+          return { page: await ways(visit, {}, visit.offers.of(started.body.options)) };
         }
         case "add": {
           const response = readAnswer(field("passkey")) ?? {};
@@ -59,8 +59,8 @@ export function wayHandlers(deps: HandlerDeps): Handlers {
           return await after(visit, removed, "Passkey removed. Your browser may still show it.", page);
         }
         case "link": {
-          const begun = await visit.call(identityBegin);
-          return begun.ok ? { to: begun.body.url } : await after(visit, begun, null, page);
+          const started = await visit.call(identityBegin);
+          return started.ok ? { to: started.body.url } : await after(visit, started, null, page);
         }
         case "unlink": {
           const removed = await visit.call(identityRemove, { identity_id: field("identity_id") });

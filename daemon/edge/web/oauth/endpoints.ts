@@ -110,8 +110,8 @@ export function makeEndpoints({ oauth, road, lookups, url, clients, log }: Endpo
         const [client_id, scope, resource] = [required(form, "client_id"), only(form, "scope"), only(form, "resource")];
         if (!devices.take(request.ip ?? "")) throw tooOften(DEVICES_PER_HOUR);
         const { ip } = request;
-        const asked = { client_id, scope, resource, ip, asker: lookups.of(ip) };
-        const { device_code, user_code } = await oauth.devices.begin(asked);
+        const deviceRequest = { client_id, scope, resource, ip, asker: lookups.of(ip) };
+        const { device_code, user_code } = await oauth.devices.begin(deviceRequest);
         const verification_uri = `${url()}/device`;
         return {
           body: {
@@ -130,9 +130,9 @@ export function makeEndpoints({ oauth, road, lookups, url, clients, log }: Endpo
     endpoints["/register"] = {
       method: "POST",
       run: async (request) => {
-        const asked = await readJson(request);
+        const registration = await readJson(request);
         if (perHour > 0 && !registrations.take(request.ip ?? "")) throw tooOften(perHour);
-        const registered = await oauth.register(asked);
+        const registered = await oauth.register(registration);
         const fixed = {
           token_endpoint_auth_method: "none",
           grant_types: ["authorization_code", "refresh_token"],

@@ -34,9 +34,9 @@ export function serverMetadata(
 }
 
 /** `asked` is the origin that a client requested: the client accepts no other origin's resource. */
-export function resourceMetadata(url: string, asked: string = url) {
+export function resourceMetadata(url: string, origin: string = url) {
   return {
-    resource: `${asked}/mcp`,
+    resource: `${origin}/mcp`,
     authorization_servers: [url],
     scopes_supported: GRANT_SCOPES,
     bearer_methods_supported: ["header"],

@@ -45,7 +45,7 @@ function inShort({ plan, sandboxes, totals, credits }: UsageReport): Markup {
   return html`<h2>Usage</h2><dl class="facts"><dt>Plan</dt><dd>${plan}</dd><dt>Credits left</dt><dd>${left}</dd><dt>Active sandboxes</dt><dd>${sandboxes.active}</dd><dt>This month</dt><dd>${hours} sandbox hours</dd></dl><p><a href="/billing">Credits and usage</a></p>`;
 }
 
-export function profilePage(account: AccountRecord, { hasMail, usage }: ShownProfile, told: FormReport = {}): Page {
+export function profilePage(account: AccountRecord, { hasMail, usage }: ShownProfile, report: FormReport = {}): Page {
   const { email, email_verified, name, role, organizations, org_id } = account;
   const others = organizations.filter((each) => each.org_id !== org_id);
   const change = others.length
@@ -62,7 +62,7 @@ ${choice(
   return {
     title: "Account",
     who: whoOf(account),
-    body: html`${heading("/account", told)}<dl class="facts"><dt>E-mail</dt><dd>${email}${email_verified ? html` <span class="muted">verified</span>` : ""}</dd><dt>Organization</dt><dd><bdi>${whoOf(account).org}</bdi> <span class="muted">as ${role}</span></dd><dt>Id</dt><dd class="mono">${account.user_id}</dd></dl>
+    body: html`${heading("/account", report)}<dl class="facts"><dt>E-mail</dt><dd>${email}${email_verified ? html` <span class="muted">verified</span>` : ""}</dd><dt>Organization</dt><dd><bdi>${whoOf(account).org}</bdi> <span class="muted">as ${role}</span></dd><dt>Id</dt><dd class="mono">${account.user_id}</dd></dl>
 <form method="post" action="/account" class="narrow">${hidden([["do", "name"]])}${field("name", "Name", { value: name, autocomplete: "name" })}<button class="button main">Save</button></form>
 ${usage ? inShort(usage) : ""}${address}${change}<h2>Your data</h2><p><a href="/account/data">View your data, or delete this account</a></p>`,
   };
@@ -100,8 +100,12 @@ interface ShownKeys {
   once: string;
 }
 
-export function keysPage(account: AccountRecord, { keys, names, made, once }: ShownKeys, told: FormReport = {}): Page {
-  const { typed } = told;
+export function keysPage(
+  account: AccountRecord,
+  { keys, names, made, once }: ShownKeys,
+  report: FormReport = {},
+): Page {
+  const { typed } = report;
   const shown = made ? keyShown(made) : "";
   const rows = keys.map(
     (key) =>
@@ -120,30 +124,34 @@ ${field("name", "Name", { value: typed?.get("name") })}${choice("may", "Access",
   return {
     title: "API keys",
     who: whoOf(account),
-    body: html`${heading("/account/keys", told)}${shown}<h2>Keys</h2>${rows.length ? table : none}${make}`,
+    body: html`${heading("/account/keys", report)}${shown}<h2>Keys</h2>${rows.length ? table : none}${make}`,
   };
 }
 
 function mayOf({ scopes, room_ids }: KeyRecord): string {
   const writes = scopes.filter((scope) => !scope.endsWith(":read"));
-  const what = scopes.includes("org:admin")
+  const accessLabel = scopes.includes("org:admin")
     ? "full access"
     : writes.length === 0
       ? "read only"
       : scopes.length > 8
         ? "full member access"
         : scopes.join(", ");
-  return room_ids === null ? what : `${what} · ${room_ids.join(", ")}`;
+  return room_ids === null ? accessLabel : `${accessLabel} · ${room_ids.join(", ")}`;
 }
 
-const act = ({ key_id, name }: KeyRecord, what: string, label: string, once: string) =>
+const act = ({ key_id, name }: KeyRecord, formAction: string, label: string, once: string) =>
   html`<form method="post" action="/account/keys">${hidden([
-    ["do", what],
+    ["do", formAction],
     ["key_id", key_id],
     ["once", `${once}-${key_id}`],
   ])}<button class="link" aria-label="${label} ${name}">${label}</button></form>`;
 
-export function sessionsPage(account: AccountRecord, sessions: readonly SessionRecord[], told: FormReport = {}): Page {
+export function sessionsPage(
+  account: AccountRecord,
+  sessions: readonly SessionRecord[],
+  report: FormReport = {},
+): Page {
   const rows = sessions.map((session) => {
     const end = session.is_this
       ? html`<span class="muted">this session</span>`
@@ -161,7 +169,7 @@ export function sessionsPage(account: AccountRecord, sessions: readonly SessionR
   return {
     title: "Sessions",
     who: whoOf(account),
-    body: html`${heading("/account/sessions", told)}<div class="scroll"><table><thead><tr><th>Device</th><th>IP address</th><th>Signed in</th><th>Last seen</th><td></td></tr></thead><tbody>${rows}</tbody></table></div>${others}`,
+    body: html`${heading("/account/sessions", report)}<div class="scroll"><table><thead><tr><th>Device</th><th>IP address</th><th>Signed in</th><th>Last seen</th><td></td></tr></thead><tbody>${rows}</tbody></table></div>${others}`,
   };
 }
 
@@ -169,8 +177,8 @@ export function sessionsPage(account: AccountRecord, sessions: readonly SessionR
 function browserOf(agent: string | null): string {
   const name = /Edg|OPR|Firefox|Chrom(?:e|ium)|Safari|curl/.exec(agent ?? "")?.[0] ?? "Other client";
   const system = /Android|iPhone|iPad|Windows|Mac OS X|Linux/.exec(agent ?? "")?.[0];
-  const said = { Edg: "Edge", OPR: "Opera", Chromium: "Chrome" }[name] ?? name;
-  return system ? `${said} on ${system}` : said;
+  const browser = { Edg: "Edge", OPR: "Opera", Chromium: "Chrome" }[name] ?? name;
+  return system ? `${browser} on ${system}` : browser;
 }
 
 /** Important actions require the password or passkey again; the original form is sent along. */

@@ -59,7 +59,7 @@ export interface Consent {
 export function consentPage(account: AccountRecord, consent: Consent): Page {
   const { name, scopes, place, action, along, problem = null } = consent;
   const writes = scopes.filter((scope) => !(READ_SCOPES as readonly string[]).includes(scope));
-  const asked = [...scopes]
+  const scopeItems = [...scopes]
     .sort((one, other) => Number(STRONG.includes(other)) - Number(STRONG.includes(one)))
     .map((scope) => html`<li>${STRONG.includes(scope) ? html`<b>${SAID[scope]}</b>` : SAID[scope]}</li>`);
   const org = whoOf(account).org;
@@ -69,7 +69,7 @@ export function consentPage(account: AccountRecord, consent: Consent): Page {
     status: problem?.status ?? 200,
     leadsOut: ROUTES[action]?.leadsOut ?? false,
     body: html`<h1>Authorize this application?</h1>${trouble(problem)}<p>An application that calls itself <b><bdi>${name}</bdi></b> requests access to <b><bdi>${org}</bdi></b> on your behalf.${account.organizations.length > 1 ? html` <span class="muted">To authorize it for another organization, switch to that organization in your profile first.</span>` : ""}</p>${place}
-<h2>Requested permissions</h2><ul class="asks">${asked}</ul>
+<h2>Requested permissions</h2><ul class="asks">${scopeItems}</ul>
 <form method="post" action="${action}" class="narrow">${hidden(along)}
 ${writes.length > 0 ? choice("gives", "Access", GIVES) : hidden([["gives", "all"]])}
 ${field("rooms", "Only in these rooms", { hint: "Room names separated by spaces. Leave empty for all rooms.", isOptional: true })}
@@ -109,9 +109,9 @@ export function applicationsPage(
   account: AccountRecord,
   grants: readonly GrantRecord[],
   url: string,
-  told: FormReport = {},
+  report: FormReport = {},
 ): Page {
-  const { problem = null, done = null } = told;
+  const { problem = null, done = null } = report;
   const rows = grants.map(
     (grant) =>
       html`<tr><td data-label="Application"><bdi>${grant.client_name}</bdi></td><td data-label="Redirects to" class="mono">${grant.redirect_host ?? "device code"}</td><td data-label="Organization"><bdi>${orgOf(account, grant)}</bdi></td><td data-label="Access">${mayOf(grant)}</td><td data-label="Authorized">${moment(grant.created_at)}</td><td data-label="Last used">${moment(grant.last_used_at)}</td><td data-label="Expires">${moment(grant.expires_at, "–")}</td><td class="num">${sure("Revoke", grant.client_name, html`<form method="post" action="/account/applications">${hidden([["grant_id", grant.grant_id]])}<button class="link">Revoke access</button></form>`)}</td></tr>`,
@@ -130,6 +130,6 @@ const orgOf = ({ organizations }: AccountRecord, { org_id }: GrantRecord) =>
 
 function mayOf({ scopes, room_ids }: GrantRecord): string {
   const isReading = scopes.every((scope) => (READ_SCOPES as readonly string[]).includes(scope));
-  const what = isReading ? "read only" : scopes.length > 6 ? "work in rooms" : scopes.join(", ");
-  return room_ids === null ? what : `${what} · ${room_ids.join(", ")}`;
+  const accessLabel = isReading ? "read only" : scopes.length > 6 ? "work in rooms" : scopes.join(", ");
+  return room_ids === null ? accessLabel : `${accessLabel} · ${room_ids.join(", ")}`;
 }

@@ -23,7 +23,7 @@ export interface Billing {
 function planOf({ role }: AccountRecord, bought: BillingRecord): Markup | string {
   const { provider, status, can_buy, cancels_at_end, plan_until, period_end } = bought;
   if (provider === "none") return "";
-  const told = {
+  const statusText = {
     none: "",
     pending: "The payment is not complete.",
     active: cancels_at_end ? "The subscription was cancelled." : "",
@@ -34,15 +34,18 @@ function planOf({ role }: AccountRecord, bought: BillingRecord): Markup | string
   const until = plan_until === null ? "" : html` The plan is valid until ${moment(plan_until)}.`;
   const paid =
     status === "active" && !cancels_at_end ? html`<p class="muted">Paid until ${moment(period_end)}.</p>` : "";
-  const say = told || until ? html`<p class="${status === "past_due" ? "trouble" : "muted"}">${told}${until}</p>` : "";
+  const say =
+    statusText || until
+      ? html`<p class="${status === "past_due" ? "trouble" : "muted"}">${statusText}${until}</p>`
+      : "";
   if (role !== "owner") return html`${say}${paid}<p class="muted">An owner can change the plan.</p>`;
   const buy = can_buy ? sendTo("buy", "Upgrade to Starter", true) : "";
   const portal = status === "none" ? "" : sendTo("portal", "Cards and invoices", false);
   return html`${say}${paid}${buy}${portal}`;
 }
 
-const sendTo = (what: string, label: string, isMain: boolean): Markup =>
-  html`<form method="post" action="/billing">${hidden([["do", what]])}<button class="button${isMain ? " main" : ""}">${label}</button></form>`;
+const sendTo = (formAction: string, label: string, isMain: boolean): Markup =>
+  html`<form method="post" action="/billing">${hidden([["do", formAction]])}<button class="button${isMain ? " main" : ""}">${label}</button></form>`;
 
 export interface Success {
   checkout_id: string;

@@ -22,9 +22,9 @@ export interface ShownWays {
 export function waysPage(
   account: AccountRecord,
   { passkeys, offer, identities, elsewhere }: ShownWays,
-  told: FormReport = {},
+  report: FormReport = {},
 ): Page {
-  const { problem = null } = told;
+  const { problem = null } = report;
   const rows = passkeys.map(
     (each) =>
       html`<tr><td data-label="Name"><bdi>${each.name}</bdi>${each.is_usable ? "" : html` <span class="muted">not usable here: created for ${each.rp_id}</span>`}</td><td data-label="Storage">${each.is_synced ? "synced" : "one device only"}</td><td data-label="Created">${moment(each.created_at)}</td><td data-label="Last used">${moment(each.last_used_at)}</td><td class="num">${sure(

@@ -86,7 +86,7 @@ ${field("token", "Code after the # in your link", { value: form.get("token"), is
 export function setupPage(kind: "setup" | "user", form: Form, arrival: Arrival, problem: Problem | null = null): Page {
   const isNew = kind === "setup";
   const title = isNew ? "Set up roomd" : "Set a new password";
-  const told = isNew
+  const description = isNew
     ? "You become the owner of the first organization."
     : "All your other sessions will be signed out.";
   const only = isNew
@@ -94,7 +94,7 @@ export function setupPage(kind: "setup" | "user", form: Form, arrival: Arrival, 
     : html`<label class="choice"><input type="checkbox" name="only" value="yes"${form.has("token") && form.has("step") && !form.has("only") ? "" : html` checked`}> Also revoke my applications, and remove my current passkeys and linked accounts. Leave this checked if another person may have had access.</label>`;
   return {
     title,
-    body: html`${BRAND}<h1>${title}</h1><p class="muted">${told}</p>${trouble(problem)}<form method="post" action="/setup">
+    body: html`${BRAND}<h1>${title}</h1><p class="muted">${description}</p>${trouble(problem)}<form method="post" action="/setup">
 ${hidden([
   ["token", form.get("token") ?? ""],
   ["step", "done"],

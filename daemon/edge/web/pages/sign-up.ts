@@ -37,22 +37,22 @@ export function signUpClosedPage(): Page {
 }
 
 /** Confirmation that the request is in progress. */
-export function askedPage(title: string, told: string): Page {
+export function askedPage(title: string, message: string): Page {
   return {
     title,
-    body: html`${BRAND}<h1>${title}</h1><p role="status">${told}</p><p><a href="/signin">Sign in</a></p>`,
+    body: html`${BRAND}<h1>${title}</h1><p role="status">${message}</p><p><a href="/signin">Sign in</a></p>`,
   };
 }
 
 /** After verification of the address, the user introduces themselves to the operator. */
 export function notePage(form: Form, email: string | null, problem: Problem | null = null): Page {
-  const told =
+  const verifiedNote =
     email === null
       ? ""
       : html`<p class="muted"><bdi>${email}</bdi> is verified. Introduce yourself to the operator of this service.</p>`;
   return {
     title: "Sign up",
-    body: html`${BRAND}<h1>Sign up</h1>${told}${trouble(problem)}<form method="post" action="/signup">${hidden([
+    body: html`${BRAND}<h1>Sign up</h1>${verifiedNote}${trouble(problem)}<form method="post" action="/signup">${hidden([
       ["do", "ask"],
       ["token", form.get("token") ?? ""],
     ])}${note(form)}<button class="button main">Request access</button></form>`,

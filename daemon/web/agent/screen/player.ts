@@ -42,10 +42,10 @@ export async function playerOf(
 
   const begin = () => {
     screen?.end();
-    const begun = new Screen(RFB, box, () => {
-      if (screen === begun) played.value = { ...played.value, isPlaying: false, isBroken: true };
+    const newScreen = new Screen(RFB, box, () => {
+      if (screen === newScreen) played.value = { ...played.value, isPlaying: false, isBroken: true };
     });
-    screen = begun;
+    screen = newScreen;
     for (const bytes of GREETING) screen.say(bytes);
     next = 0;
   };

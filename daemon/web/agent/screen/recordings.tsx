@@ -20,7 +20,7 @@ const WHY: Record<RecordingEnd, string> = {
 };
 
 /** The recording that the address names, to be played immediately. */
-const asked = () => new URLSearchParams(location.search).get("recording");
+const requestedRecording = () => new URLSearchParams(location.search).get("recording");
 
 interface Props {
   path: string;
@@ -36,7 +36,7 @@ export function Recordings({ path, room, agent, isThere }: Props) {
     (signal) => get<typeof recordingList>(`${path}/recordings`, {}, signal),
     ({ event }) => event.startsWith("screen.recording_"),
   );
-  const chosen = useSignal<string | null>(asked());
+  const chosen = useSignal<string | null>(requestedRecording());
   return (
     <>
       <h2>Recordings</h2>

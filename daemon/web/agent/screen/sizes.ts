@@ -27,7 +27,7 @@ export function withinBounds({ width, height }: Size): Size {
 /** Requests one size at a time; of sizes chosen in the meantime, only the newest. */
 export function resizer(screen: RFB, place: HTMLElement, left: AbortSignal) {
   let now = "";
-  let wanted: Size | null = null;
+  let requested: Size | null = null;
   let isAsking = false;
   let answered = () => {};
   return {
@@ -37,12 +37,12 @@ export function resizer(screen: RFB, place: HTMLElement, left: AbortSignal) {
       answered();
     },
     async ask(size: Size): Promise<void> {
-      wanted = size;
+      requested = size;
       if (isAsking) return;
       isAsking = true;
-      while (wanted && !left.aborted) {
-        const { width, height }: Size = wanted;
-        wanted = null;
+      while (requested && !left.aborted) {
+        const { width, height }: Size = requested;
+        requested = null;
         if (`${width}x${height}` === now) continue;
         const answer = new Promise<void>((resolve) => {
           answered = resolve;

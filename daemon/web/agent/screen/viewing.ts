@@ -78,12 +78,12 @@ export async function view(
       continue;
     }
     if (seen.value.state !== "reconnecting") change({ state: "connecting", drives: false });
-    const gone = await once();
+    const closeCode = await once();
     if (left.aborted) return;
     seated(null);
     if (document.hidden) continue;
     change({ state: "reconnecting", drives: false });
-    if (gone === null) {
+    if (closeCode === null) {
       // A browser does not report why a WebSocket was refused: a request for a picture does.
       const why = await whyNot(path, left);
       refusals++;
@@ -91,20 +91,23 @@ export async function view(
         return change({ state: "over", over: NOT_LET });
       }
       if (why !== null && !why.retryable && why.status !== 0) return change({ state: "over", over: why });
-    } else if (gone === TOO_LARGE) {
+    } else if (closeCode === TOO_LARGE) {
       return change({ state: "over", over: `The screen is larger than ${MAX_SIDE} pixels a side.` });
-    } else if (WHY[gone] || (ticket !== null && gone === UNAUTHORIZED)) {
-      return change({ state: "over", over: WHY[gone] ?? "The key that made the ticket was revoked or has expired." });
+    } else if (WHY[closeCode] || (ticket !== null && closeCode === UNAUTHORIZED)) {
+      return change({
+        state: "over",
+        over: WHY[closeCode] ?? "The key that made the ticket was revoked or has expired.",
+      });
     }
     await later(backoffMs(RETRY_MS, attempt++), left);
   }
 
   /** Resolves once the connection is over, with the close code of the service; null if it was never open. */
   async function once(): Promise<Code | typeof TOO_LARGE | null> {
-    const asked = new URL(`${path}/ws`, location.href);
-    asked.protocol = location.protocol === "https:" ? "wss:" : "ws:";
+    const url = new URL(`${path}/ws`, location.href);
+    url.protocol = location.protocol === "https:" ? "wss:" : "ws:";
     // The ticket is not in the URL: URLs may be logged.
-    const socket = new WebSocket(asked, ["binary", ...(ticket === null ? [] : [PREFIX + ticket])]);
+    const socket = new WebSocket(url, ["binary", ...(ticket === null ? [] : [PREFIX + ticket])]);
     // A separate element: the previous one may still be closing.
     const place = box.appendChild(document.createElement("div"));
     const screen = new RFB(place, socket, { shared: true });

@@ -17,7 +17,7 @@ type Terminal = Awaited<ReturnType<typeof get<typeof terminalList>>>["items"][nu
 const CHANGES = /^exec\.terminal_(?:opened|closed|attached|detached|ended)$/;
 
 export default function Terminals({ room, agentId, sandbox }: TabProps) {
-  const asked = place.value.query.get("terminal");
+  const requested = place.value.query.get("terminal");
   // The watched terminal stays, even if the sandbox has forgotten it, or is destroyed.
   const watched = useRef<TerminalPlace | null>(null);
   const terminals = useLoaded(
@@ -30,10 +30,10 @@ export default function Terminals({ room, agentId, sandbox }: TabProps) {
   );
   const items = [...(terminals.data ?? [])].sort((one, other) => other.created_at.localeCompare(one.created_at));
   const newest = items.find(({ state }) => state === "running") ?? items[0];
-  const wanted = asked ?? watched.current?.terminal ?? newest?.terminal_id ?? null;
-  if (wanted !== null && wanted !== watched.current?.terminal && isThere(sandbox)) {
-    const path = `${sandboxPath(sandbox)}/terminals/${part(wanted)}`;
-    watched.current = { room: room.room_id, agent: agentId, terminal: wanted, path };
+  const selected = requested ?? watched.current?.terminal ?? newest?.terminal_id ?? null;
+  if (selected !== null && selected !== watched.current?.terminal && isThere(sandbox)) {
+    const path = `${sandboxPath(sandbox)}/terminals/${part(selected)}`;
+    watched.current = { room: room.room_id, agent: agentId, terminal: selected, path };
   }
   const { current: shownPlace } = watched;
   const at = shownPlace?.terminal ?? null;

@@ -36,9 +36,9 @@ export function typeBy(
   { path, ticket, since, takesOver }: { path: string; ticket: string; since: number; takesOver: boolean },
   { opened, over }: { opened(): void; over(why: string | null): void },
 ): Typing {
-  const asked = new URL(pathOf(`${path}/ws`, { since, takeover: takesOver || null }), location.href);
-  asked.protocol = location.protocol === "https:" ? "wss:" : "ws:";
-  const socket = new WebSocket(asked, [PROTOCOL, PREFIX + ticket]);
+  const url = new URL(pathOf(`${path}/ws`, { since, takeover: takesOver || null }), location.href);
+  url.protocol = location.protocol === "https:" ? "wss:" : "ws:";
+  const socket = new WebSocket(url, [PROTOCOL, PREFIX + ticket]);
   let isOpen = false;
   let isLeft = false;
   socket.addEventListener("open", () => {
@@ -50,8 +50,8 @@ export function typeBy(
     else if (!isOpen) over(NOT_LET);
     else over(code === 1000 ? "The terminal has ended." : (WHY[code as Code] ?? "The connection was lost."));
   });
-  const send = (what: string | Uint8Array<ArrayBuffer>) => {
-    if (socket.readyState === WebSocket.OPEN) socket.send(what);
+  const send = (data: string | Uint8Array<ArrayBuffer>) => {
+    if (socket.readyState === WebSocket.OPEN) socket.send(data);
   };
   return {
     send,

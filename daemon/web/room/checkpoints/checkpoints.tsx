@@ -27,15 +27,15 @@ export default function Checkpoints({ room }: TabProps) {
       if (!isActive) return { items: [], forks: new Map<string, string[]>() };
       const path = `/v1/rooms/${part(roomId)}`;
       const forked = { event: "room.forked", outcome: "success", limit: ALL };
-      const [{ items }, told] = await Promise.all([
+      const [{ items }, forkAudit] = await Promise.all([
         get<typeof checkpointList>(`${path}/checkpoints`, { limit: ALL }, signal),
         get<typeof auditList>(`${path}/audit`, forked, signal),
       ]);
-      return { items: items.toReversed(), forks: forksOf(told.items) };
+      return { items: items.toReversed(), forks: forksOf(forkAudit.items) };
     },
     ({ event }) => CHANGES.test(event),
   );
-  const wanted = place.value.query.get("checkpoint");
+  const selected = place.value.query.get("checkpoint");
   if (!isActive) return <Empty title="This room has ended, and its checkpoints with it." />;
   return (
     <Shown of={found}>
@@ -48,14 +48,14 @@ export default function Checkpoints({ room }: TabProps) {
             </Empty>
           );
         }
-        const chosen = items.find(({ checkpoint_id }) => checkpoint_id === wanted) ?? null;
+        const chosen = items.find(({ checkpoint_id }) => checkpoint_id === selected) ?? null;
         const tries = 1 + [...forks.values()].flat().length;
         const used = (chosen ?? items[0])?.checkpoint_id ?? "";
         return (
           <>
-            {wanted === null || chosen !== null ? null : (
+            {selected === null || chosen !== null ? null : (
               <p class="warning">
-                The checkpoint <Foreign text={wanted} most={60} mono /> no longer exists.
+                The checkpoint <Foreign text={selected} most={60} mono /> no longer exists.
               </p>
             )}
             <Table items={items} forks={forks} chosen={chosen?.checkpoint_id ?? null} />

@@ -99,10 +99,10 @@ export class MessageCache {
       return bytes > MAX_BYTES || sorted.length - index > MAX_MESSAGES;
     });
     this.all.value = sorted.slice(tooMany + 1);
-    const gone = sorted[tooMany];
-    if (!gone) return;
+    const dropped = sorted[tooMany];
+    if (!dropped) return;
     this.#isFull = true;
-    this.#first = gone.seq;
+    this.#first = dropped.seq;
     this.hasOlder.value = true;
   }
 }

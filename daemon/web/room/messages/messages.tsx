@@ -124,7 +124,7 @@ function matches(
   message: MessageRecord,
   { kind, agent, topic, text }: { kind: string; agent: string; topic: string; text: string },
 ): boolean {
-  const wanted = text.trim().toLowerCase();
+  const query = text.trim().toLowerCase();
   return (
     (!kind || message.kind === kind) &&
     (!agent ||
@@ -132,8 +132,8 @@ function matches(
       message.destination === agent ||
       (message.destinations ?? []).includes(agent)) &&
     (!topic || message.topic === topic) &&
-    (!wanted ||
-      [message.message_id, message.topic ?? "", lineOf(message)].some((each) => each.toLowerCase().includes(wanted)))
+    (!query ||
+      [message.message_id, message.topic ?? "", lineOf(message)].some((each) => each.toLowerCase().includes(query)))
   );
 }
 

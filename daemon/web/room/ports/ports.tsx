@@ -30,8 +30,8 @@ export default function Ports({ room }: TabProps) {
     (record) => /^(?:port|sandbox)\./.test(record.event) && !isReading(record),
   );
   useEvery(isActive && (found.data?.length ?? 0) > 0, useMoves(found.data) ? MOVING_MS : QUIET_MS, found.again);
-  const wanted = place.value.query.get("label");
-  const isWanted = (pathUrl: string) => wanted !== null && labelOf(pathUrl) === wanted;
+  const selectedLabel = place.value.query.get("label");
+  const isWanted = (pathUrl: string) => selectedLabel !== null && labelOf(pathUrl) === selectedLabel;
   if (!isActive) return <Empty title="This room has ended, and its ports with it." />;
   return (
     <Shown of={found}>
@@ -43,9 +43,9 @@ export default function Ports({ room }: TabProps) {
           </Empty>
         ) : (
           <>
-            {wanted === null || ports.some(({ path_url }) => isWanted(path_url)) ? null : (
+            {selectedLabel === null || ports.some(({ path_url }) => isWanted(path_url)) ? null : (
               <p class="warning">
-                The port with the label <Foreign text={wanted} most={60} mono /> is no longer exposed.
+                The port with the label <Foreign text={selectedLabel} most={60} mono /> is no longer exposed.
               </p>
             )}
             <div class="scroll">

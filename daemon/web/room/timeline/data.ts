@@ -66,7 +66,7 @@ export function useTimeline(room: RoomRecord): TimelineData {
     let refused: string | null | undefined;
     let againTimer: ReturnType<typeof setTimeout> | undefined;
     let timer: ReturnType<typeof setTimeout> | undefined;
-    let heard: TimelineItem[] = [];
+    let received: TimelineItem[] = [];
     /** Items drawn since the request for open spans; null: no request is in flight. */
     let drawn: TimelineItem[] | null = null;
     /** Whether the room's state has changed since that request. */
@@ -127,8 +127,8 @@ export function useTimeline(room: RoomRecord): TimelineData {
     };
     const draw = () => {
       timer = undefined;
-      const more = heard;
-      heard = [];
+      const more = received;
+      received = [];
       drawn?.push(...more);
       // An open span that now has a record is drawn from the record.
       items.replaceOpen(goesOn(items.open, more));
@@ -160,8 +160,8 @@ export function useTimeline(room: RoomRecord): TimelineData {
         void ask(null);
         return;
       }
-      heard.push(...records.flatMap((record) => toItem(record) ?? []));
-      if (heard.length > 0) timer ??= setTimeout(draw, DRAW_MS);
+      received.push(...records.flatMap((record) => toItem(record) ?? []));
+      if (received.length > 0) timer ??= setTimeout(draw, DRAW_MS);
     });
     const stopWatching = liveState.subscribe((live) => {
       const { value } = problem;

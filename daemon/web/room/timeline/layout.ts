@@ -130,7 +130,7 @@ export function ticksOf(scale: Scale, window: Window, leastPixels: number): { mo
   // Folded time takes less width: labels that would be too close are left out.
   const begin = Math.ceil(first / step) * step;
   const most = Math.ceil(window.width / leastPixels) + 1;
-  for (let moment = begin, looked = 0; moment <= last && looked < 5000 && ticks.length < most; looked++) {
+  for (let moment = begin, inspected = 0; moment <= last && inspected < 5000 && ticks.length < most; inspected++) {
     const left = (scale.place(moment) - window.from) / perPixel;
     const before = ticks.at(-1);
     const fold = scale.folds.find(({ from, to }) => from <= moment && moment < to);

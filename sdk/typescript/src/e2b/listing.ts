@@ -81,8 +81,8 @@ export class SandboxPaginator {
   }
 
   #fits({ metadata, state, templateId }: SandboxInfo): boolean {
-    const { metadata: wanted = {}, state: states, template } = this.#query;
-    const isLabelled = Object.entries(wanted).every(([name, value]) => metadata[name] === value);
+    const { metadata: expected = {}, state: states, template } = this.#query;
+    const isLabelled = Object.entries(expected).every(([name, value]) => metadata[name] === value);
     return isLabelled && (states === undefined || states.includes(state)) && (template ?? templateId) === templateId;
   }
 }

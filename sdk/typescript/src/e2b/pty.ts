@@ -40,8 +40,8 @@ export class Pty {
   /** Opens a login shell. */
   create({ cols, rows, onData, user, cwd = HOME }: PtyCreateOpts): Promise<PtyHandle> {
     return translating(async () => {
-      const who = user === undefined || user === "user" ? {} : { user };
-      const terminal = await this.#sandbox.openTerminal({ cols, rows, cwd, ...who });
+      const userField = user === undefined || user === "user" ? {} : { user };
+      const terminal = await this.#sandbox.openTerminal({ cols, rows, cwd, ...userField });
       const attached = await terminal.attach();
       const pid = this.#held.size + 1;
       this.#held.set(pid, { terminal, attached });

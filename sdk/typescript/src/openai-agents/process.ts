@@ -28,14 +28,14 @@ export class Process {
     this.#execution = execution;
     this.hasTerminal = hasTerminal;
     const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
-    const told = (stream: "stdout" | "stderr", bytes?: Uint8Array) => {
+    const onOutput = (stream: "stdout" | "stderr", bytes?: Uint8Array) => {
       const text = decoders[stream].decode(bytes, { stream: bytes !== undefined });
       this.#unseen.output.add(text);
       this.#unseen[stream].add(text);
     };
-    this.#ended = execution.wait({ signal, maxOutputBytes: 0, onOutput: told }).then(
+    this.#ended = execution.wait({ signal, maxOutputBytes: 0, onOutput: onOutput }).then(
       (end) => {
-        for (const stream of STREAMS) told(stream);
+        for (const stream of STREAMS) onOutput(stream);
         if (end.timedOut) this.#unseen.output.add("[The command ran longer than it may, and was killed.]\n");
         this.#end = end;
       },

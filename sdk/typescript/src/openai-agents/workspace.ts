@@ -134,28 +134,28 @@ interface Walk {
   user?: string;
 }
 
-async function* membersOf(parent: string, entries: Record<string, Entry>, walk: Walk): AsyncGenerator<Member> {
+async function* membersOf(parent: string, entries: Record<string, Entry>, context: Walk): AsyncGenerator<Member> {
   for (const [name, entry] of Object.entries(entries)) {
     const path = [parent, normalizeRelativePath(name)].filter(Boolean).join("/");
-    const group = entry.group?.name ?? walk.user;
+    const group = entry.group?.name ?? context.user;
     const member: Member = {
       path,
       mode: permissionsForSandboxEntry(entry.permissions).toMode() & MODE_BITS,
-      ...(walk.user ? { user: walk.user } : {}),
+      ...(context.user ? { user: context.user } : {}),
       ...(group ? { group } : {}),
     };
     if (entry.type === "dir") {
       yield member;
-      yield* membersOf(path, entry.children ?? {}, walk);
+      yield* membersOf(path, entry.children ?? {}, context);
     } else if (entry.type === "file") {
       yield { ...member, content: typeof entry.content === "string" ? Buffer.from(entry.content) : entry.content };
     } else if (entry.type === "local_file") {
-      yield { ...member, content: await contentOf(await sourceOf(entry, walk.sources)) };
+      yield { ...member, content: await contentOf(await sourceOf(entry, context.sources)) };
     } else if (entry.type === "local_dir") {
       yield member;
-      yield* localMembersOf(await sourceOf(entry, walk.sources), member);
+      yield* localMembersOf(await sourceOf(entry, context.sources), member);
     } else if (entry.type === "git_repo") {
-      walk.repositories.push([path, entry]);
+      context.repositories.push([path, entry]);
     }
   }
 }

@@ -77,7 +77,7 @@ test.for(["bash", "zsh", "fish"])(
     writeFileSync(program, `#!/bin/sh\nexec '${BINARY}' "$@"\n`);
     chmodSync(program, 0o755);
     const { stdout: script } = await run(["completion", shell]);
-    const asked = {
+    const scripts = {
       bash: [
         "COMP_WORDS=(roomd exec b); COMP_CWORD=2; _roomd; print_replies",
         "COMP_WORDS=(roomd exec build-42 w); COMP_CWORD=3; _roomd; print_replies",
@@ -94,7 +94,7 @@ test.for(["bash", "zsh", "fish"])(
     ];
     // Longer than a command line may be.
     const file = join(home.path, "script");
-    writeFileSync(file, [start, script, ...asked].join("\n"));
+    writeFileSync(file, [start, script, ...scripts].join("\n"));
     const flags = { bash: ["-eu"], zsh: ["-f"], fish: ["-N"] }[shell] as string[];
     const child = Bun.spawn([shell, ...flags, file], {
       env: { ...service.env, PATH: `${home.path}:${process.env.PATH}`, HOME: home.path },

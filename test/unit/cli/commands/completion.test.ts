@@ -15,7 +15,7 @@ const known = async (): Promise<Known[]> => JSON.parse((await run(["completion",
 /** Candidates that bash offers for each line, with its cursor at the end. Lines are split as bash does: `=` is a separate word. */
 async function inBash(lines: string[]): Promise<string[][]> {
   const { stdout: script } = await run(["completion", "bash"]);
-  const asked = lines.map((line) => {
+  const commands = lines.map((line) => {
     const words = line.split(/(=)| /).filter((word) => word !== undefined);
     const quoted = words.filter((word, at) => word !== "" || at === words.length - 1).map((word) => `'${word}'`);
     return `COMP_WORDS=(${quoted.join(" ")}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _roomd; echo "\${COMPREPLY[*]}"`;
@@ -23,7 +23,7 @@ async function inBash(lines: string[]): Promise<string[][]> {
   using dir = scratch();
   // Longer than a command line may be.
   const file = join(dir.path, "script");
-  await Bun.write(file, [script, ...asked].join("\n"));
+  await Bun.write(file, [script, ...commands].join("\n"));
   // No files complete a line there.
   using empty = scratch();
   const bash = Bun.spawn(["bash", "-eu", file], { cwd: empty.path, stdout: "pipe", stderr: "pipe" });

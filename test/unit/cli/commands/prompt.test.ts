@@ -49,8 +49,8 @@ test.each(Object.entries(SKILLS_OF))(
     for (const each of others) mkdirSync(join(home, each), { recursive: true });
     const put = await run(["skills", "install", "--for", name, "--json"], atHome());
     expect(JSON.parse(put.stdout)).toEqual({ directories: [join(home, place, "roomd")] });
-    const wanted = skillFiles().map(({ path }) => join(place, "roomd", path));
-    expect(filesAtHome().sort()).toEqual(wanted.sort());
+    const expected = skillFiles().map(({ path }) => join(place, "roomd", path));
+    expect(filesAtHome().sort()).toEqual(expected.sort());
     expect((await run(["skills", "remove", "--for", name], atHome())).status).toBe(0);
     expect(filesAtHome()).toEqual([]);
   },

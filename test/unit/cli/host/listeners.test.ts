@@ -28,7 +28,7 @@ function listenAs(uid: number) {
   const heard: string[] = [];
   const lines = createInterface({ input: child.stdout });
   const port = once(lines, "line").then(([line]) => {
-    lines.on("line", (said: string) => heard.push(said));
+    lines.on("line", (text: string) => heard.push(text));
     return Number(line);
   });
   return { port, heard, end: () => child.kill() };

@@ -121,14 +121,14 @@ test("a loss of power during a restore leaves either database whole, and the nex
     for (let after = 0; after < disk.length; after++) {
       for (let state = 0; state < 4; state++) {
         const left = join(home, "left");
-        const looked = join(home, "looked");
+        const inspected = join(home, "looked");
         disk.crash(after, chance, left);
-        snapshotOf(left, looked);
+        snapshotOf(left, inspected);
         const at = `after change ${after}, ROOMD_TEST_SEED=${chance.seed}`;
-        expect([former, present], at).toContainEqual(rows(join(looked, "roomd.db")));
+        expect([former, present], at).toContainEqual(rows(join(inspected, "roomd.db")));
         putDatabaseBack({ database: join(left, "roomd.db"), before_upgrade: join(left, "before-upgrade") });
         expect(rows(join(left, "roomd.db")), at).toEqual(former);
-        for (const each of [left, looked]) rmSync(each, { recursive: true });
+        for (const each of [left, inspected]) rmSync(each, { recursive: true });
       }
     }
     expect(rows()).toEqual(former);

@@ -56,12 +56,12 @@ test("prints a table for people and the service's own JSON for programs", async 
 });
 
 test("JSON output contains no control characters and parses to the same value", async () => {
-  const said = { ...ROOM, labels: { "\u009b31m": "\u007f\u0085\u001b[2J" } };
-  await using service = await standIn(() => Response.json(said, { status: 201 }));
+  const body = { ...ROOM, labels: { "\u009b31m": "\u007f\u0085\u001b[2J" } };
+  await using service = await standIn(() => Response.json(body, { status: 201 }));
   const shown = await run(["room", "create", "a", "--json"], service);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it is about
   expect(shown.stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
-  expect(JSON.parse(shown.stdout)).toEqual(said);
+  expect(JSON.parse(shown.stdout)).toEqual(body);
   const refusal = { status: 404, code: "room_not_found", detail: "No \u009b room." };
   await using refusing = await standIn(() => problem(refusal));
   const refused = await run(["room", "get", "a", "--json"], refusing);
@@ -97,11 +97,11 @@ test.each([
   ["a page of another service", () => new Response("<h1>Bad gateway</h1>", { status: 502 }), / 502\b.*\n.*ROOMD_URL/],
   ["a redirect", () => Response.redirect("https://example.org/", 301), / 301\b.*\n.*ROOMD_URL/],
   ["a success without JSON", () => new Response("hello"), / 200\b.*\n.*ROOMD_URL/],
-])("is not confused by %s", async (_, answer, said) => {
+])("is not confused by %s", async (_, answer, expected) => {
   await using service = await standIn(answer);
   const { status, stderr } = await run(["room", "get", "a"], service);
   expect(status).toBe(1);
-  expect(stderr).toMatch(said);
+  expect(stderr).toMatch(expected);
 });
 
 test("a service that is not ready prints its failed checks and exits with status 1", async () => {
@@ -129,8 +129,8 @@ test("names the URL and the command that starts a service if the connection is r
   const hint =
     "Start it with `systemctl start roomd` (without systemd: `roomd serve`), or set ROOMD_URL to its address.";
   expect(stderr).toBe(`roomd: ${detail}\n${hint}\n`);
-  const told = JSON.parse((await run(["room", "list", "--json"], service)).stderr);
-  expect(told).toEqual({ code: "unreachable", detail, errors: [], hint });
+  const error = JSON.parse((await run(["room", "list", "--json"], service)).stderr);
+  expect(error).toEqual({ code: "unreachable", detail, errors: [], hint });
 });
 
 test("does not report a broken connection as a missing service", async () => {
@@ -374,9 +374,9 @@ test("the effective configuration, its errors, and the daemon's refusal of forei
     [{ ROOMD_DRIVE_RETENTION: "500ms" }, /"24h" .*"7d"/],
     [{ BUN_OPTIONS: "--smol" }, /env -u BUN_OPTIONS roomd serve/],
   ];
-  for (const [env, said] of cases) {
+  for (const [env, expected] of cases) {
     const { status, stderr } = await run(["serve"], { env });
-    expect(stderr).toMatch(said);
+    expect(stderr).toMatch(expected);
     expect(status).toBe(2);
   }
 });

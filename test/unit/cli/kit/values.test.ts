@@ -6,10 +6,10 @@ test.each([
   [["timeline", "r", "--until", "2026-13-45T00:00:00Z"], "such as 2026-01-31T12:00:00Z, or unix seconds."],
   [["timeline", "r", "--type", "command,foo"], "foo is not one of command, wait, "],
   [["room", "list", "--label", "web"], "It must be KEY=VALUE."],
-])("values that the service would reject by a pattern get an error in words: %j", async (args, told) => {
+])("values that the service would reject by a pattern get an error in words: %j", async (args, expected) => {
   await using service = await standIn(() => Response.json({ items: [], open: [], next_cursor: null }));
   const ran = await run(args, service);
-  expect([ran.status, ran.stderr]).toEqual([2, expect.stringContaining(told)]);
+  expect([ran.status, ran.stderr]).toEqual([2, expect.stringContaining(expected)]);
   expect(service.seen).toEqual([]);
 });
 

@@ -76,10 +76,10 @@ test("the end of the room or of its client ends the wait", async () => {
   const bells = new Notifier();
   const changes = new RoomChanges(bells);
   changes.enter(ROOM);
-  const gone = new AbortController();
-  const left = changes.after(ROOM, 0, { owner: "host", signal: gone.signal });
+  const controller = new AbortController();
+  const left = changes.after(ROOM, 0, { owner: "host", signal: controller.signal });
   const ended = changes.after(ROOM, 0, BY);
-  gone.abort();
+  controller.abort();
   await left;
   bells.end(ROOM, new ServiceError("room_destroying"));
   await expect(ended).rejects.toMatchObject({ code: "room_destroying" });

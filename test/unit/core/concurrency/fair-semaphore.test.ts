@@ -59,12 +59,12 @@ test("a wait that takes too long or exceeds the queue is refused", async () => {
 test("an aborted caller leaves the queue and its turn to others", async () => {
   const places = new FairSemaphore({ all: 1, org: 1, sandbox: 1, waiting: 2 });
   const leave = await places.take(asker("a1"), LONG_MS);
-  const gone = new AbortController();
-  const left = places.take(asker("a1"), LONG_MS, gone.signal);
+  const controller = new AbortController();
+  const left = places.take(asker("a1"), LONG_MS, controller.signal);
   const next = places.take(asker("a1"), LONG_MS);
-  gone.abort();
+  controller.abort();
   await expect(left).rejects.toThrow("cancelled");
-  await expect(places.take(asker("b1"), LONG_MS, gone.signal)).rejects.toThrow("cancelled");
+  await expect(places.take(asker("b1"), LONG_MS, controller.signal)).rejects.toThrow("cancelled");
   leave();
   (await next)();
 });

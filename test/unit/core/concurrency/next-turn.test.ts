@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { countInTurn, nextTurn, onceATurn } from "../../../../daemon/core/concurrency/next-turn.ts";
 
 test("a result is cached for the turn, and calls are counted per turn", async () => {
-  let asked = 0;
-  const ask = onceATurn(() => ++asked);
+  let callCount = 0;
+  const ask = onceATurn(() => ++callCount);
   const count = countInTurn();
   expect([ask(), ask(), count(), count()]).toEqual([1, 1, 1, 2]);
   await nextTurn();

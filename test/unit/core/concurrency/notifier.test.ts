@@ -58,9 +58,9 @@ describe("a bell", () => {
   test("ends a wait at its deadline and on abort of its signal", async () => {
     const bells = new Notifier();
     expect(await waiter(bells, () => null, { deadlineMs: 10 })).toBeNull();
-    const gone = new AbortController();
-    const waiting = waiter(bells, () => null, { signal: gone.signal });
-    gone.abort();
+    const controller = new AbortController();
+    const waiting = waiter(bells, () => null, { signal: controller.signal });
+    controller.abort();
     expect(await waiting).toBeNull();
   });
 

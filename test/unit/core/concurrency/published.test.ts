@@ -27,15 +27,15 @@ describe("a waiter", () => {
 
   test("times out at its deadline and is not checked afterwards", async () => {
     const published = new Published(0);
-    let asked = 0;
+    let callCount = 0;
     const waiting = published.until(() => {
-      asked++;
+      callCount++;
       return false;
     }, 5);
     await expect(waiting).rejects.toThrow(DeadlineError);
-    const before = asked;
+    const before = callCount;
     published.set(1);
-    expect(asked).toBe(before);
+    expect(callCount).toBe(before);
   });
 
   test("can be aborted, before or after it starts to wait", async () => {

@@ -29,7 +29,7 @@ afterEach(async () => {
 const record = (entry: Partial<AuditEntry>) =>
   database.commit(() => append(connection, 0, { outcome: "success", at: new Date().toISOString(), ...entry }));
 const records = (org_id = ORG) => listAudit(connection.queries, { org_id, order: "asc", limit: 1000 }).map(toRecord);
-const counted = () =>
+const recordCount = () =>
   connection.queries.all<{ n: number }>(sql`SELECT ifnull(sum(count), 0) AS n FROM audit_counts`)[0]?.n;
 const fill = async (times: number) => {
   while (records().length < times * PER_DAY) await record({ event: "room.created" });
@@ -41,16 +41,16 @@ describe("above the daily limit of records", () => {
     await record({ event: "room.read" });
     await record({ event: "drive.written", outcome: "error", error_code: "drive_full" });
     await record({ event: "room.created", outcome: "denied" });
-    expect([records().length, counted()]).toEqual([PER_DAY, 3]);
+    expect([records().length, recordCount()]).toEqual([PER_DAY, 3]);
     for (const event of ["drive.written", "message.sent", "exec.started", "exec.terminal_attached"])
       await record({ event });
-    expect([records().length, counted()]).toEqual([PER_DAY + 4, 3]);
+    expect([records().length, recordCount()]).toEqual([PER_DAY + 4, 3]);
   });
 
   test("frequent agent events are counted above twice the limit; creates, ends and runs are always recorded", async () => {
     await fill(2);
     for (const event of ["drive.written", "message.sent", "barrier.arrived", "exec.stdin"]) await record({ event });
-    expect([records().length, counted()]).toEqual([2 * PER_DAY, 4]);
+    expect([records().length, recordCount()]).toEqual([2 * PER_DAY, 4]);
     const always = [
       "exec.started",
       "exec.finished",
@@ -75,9 +75,9 @@ describe("above the daily limit of records", () => {
     }
     await record({ event: "egress.denied", outcome: "denied", details: { host: "h", count: 7 } });
     await flushAggregates(database);
-    const told = records().slice(2 * PER_DAY);
+    const aggregated = records().slice(2 * PER_DAY);
     const moment = (n: number) => new Date(NOON + n * 1000).toISOString();
-    expect(told.map(({ event, agent_id, at, details }) => ({ event, agent_id, at, details }))).toEqual([
+    expect(aggregated.map(({ event, agent_id, at, details }) => ({ event, agent_id, at, details }))).toEqual([
       ...[
         { event: "egress.denied", agent_id: null, at: moment(49) },
         { event: "message.sent", agent_id: "a", at: moment(49) },
@@ -91,7 +91,7 @@ describe("above the daily limit of records", () => {
         ][at],
       })),
     ]);
-    expect(counted()).toBe(0);
+    expect(recordCount()).toBe(0);
     await flushAggregates(database);
     expect(records().length).toBe(2 * PER_DAY + 3);
     expect(await verifyAudit(connection.queries, chainKey(ORG))).toMatchObject({ ok: true, to_seq: 2 * PER_DAY + 3 });
@@ -105,9 +105,9 @@ describe("above the daily limit of records", () => {
     );
     expect(rows).toBe(257);
     await flushAggregates(database);
-    const told = records().slice(PER_DAY);
-    expect(told.reduce((sum, { details }) => sum + Number(details.count), 0)).toBe(1000);
-    expect(told.find(({ agent_id }) => agent_id === null)).toMatchObject({
+    const aggregated = records().slice(PER_DAY);
+    expect(aggregated.reduce((sum, { details }) => sum + Number(details.count), 0)).toBe(1000);
+    expect(aggregated.find(({ agent_id }) => agent_id === null)).toMatchObject({
       room_id: null,
       actor: { type: "system", name: "several callers" },
       details: { count: 1000 - 256 },
@@ -121,7 +121,7 @@ describe("above the daily limit of records", () => {
       throw new Error("refused");
     });
     await expect(taken).rejects.toThrow("refused");
-    expect(counted()).toBe(0);
+    expect(recordCount()).toBe(0);
   });
 });
 
@@ -130,14 +130,14 @@ test("the next day has its own records and counts, for any caller; other chains 
   await record({ event: "room.read" });
   await record({ event: "room.read", org_id: null });
   await record({ event: "room.read", org_id: "org_other" });
-  expect([records().length, counted()]).toEqual([3 * PER_DAY, 1]);
+  expect([records().length, recordCount()]).toEqual([3 * PER_DAY, 1]);
   vi.setSystemTime(NOON + 24 * 3600 * 1000);
   for (let n = 0; n < PER_DAY; n++) await record({ event: "room.read" });
-  expect([records().length, counted()]).toEqual([4 * PER_DAY, 1]);
+  expect([records().length, recordCount()]).toEqual([4 * PER_DAY, 1]);
   // As a daemon that starts in the middle of the day.
   limitRecords(connection.queries, PER_DAY);
   await record({ event: "room.read" });
-  expect([records().length, counted()]).toEqual([4 * PER_DAY, 2]);
+  expect([records().length, recordCount()]).toEqual([4 * PER_DAY, 2]);
 });
 
 test("of many records in one commit, those above the limit are counted", async () => {
@@ -149,9 +149,9 @@ test("of many records in one commit, those above the limit are counted", async (
       ),
     );
   await reads(PER_DAY + 5);
-  expect([records().length, counted()]).toEqual([PER_DAY, 5]);
+  expect([records().length, recordCount()]).toEqual([PER_DAY, 5]);
   vi.setSystemTime(NOON + 24 * 3600 * 1000);
   await reads(PER_DAY + 7);
-  expect([records().length, counted()]).toEqual([2 * PER_DAY, 12]);
+  expect([records().length, recordCount()]).toEqual([2 * PER_DAY, 12]);
   expect(await verifyAudit(connection.queries, chainKey(ORG))).toMatchObject({ ok: true, to_seq: 2 * PER_DAY });
 });

@@ -203,14 +203,14 @@ test("leftovers of a killed process are aborted by the next, but not those of ot
 });
 
 test("errors contain the remedy", async () => {
-  const said = (changed: Partial<S3Plan>) =>
+  const errorText = (changed: Partial<S3Plan>) =>
     listStored({ ...plan, ...changed }).then(
       () => "",
       (error: Error & { hint: string }) => `${error.message} ${error.hint}`,
     );
-  expect(await said({ bucket: "missing" })).toContain("backup.s3.bucket");
-  expect(await said({ credentials: { ...STORE, secret: "wrong" } })).toContain("backup.s3.secret_file");
-  expect(await said({ credentials: { ...STORE, key_id: "wrong" } })).toContain("backup.s3.key_id");
+  expect(await errorText({ bucket: "missing" })).toContain("backup.s3.bucket");
+  expect(await errorText({ credentials: { ...STORE, secret: "wrong" } })).toContain("backup.s3.secret_file");
+  expect(await errorText({ credentials: { ...STORE, key_id: "wrong" } })).toContain("backup.s3.key_id");
 });
 
 test("a backup is due a fixed time after a success, sooner after a failure, for any clock", () => {

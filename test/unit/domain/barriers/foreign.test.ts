@@ -17,19 +17,19 @@ const WAITS = {
 };
 const OVER = { ...WAITS, generation: 2, state: "released", arrived: '["one","two"]', ended_at: AT };
 
-const said = (rows: Record<string, unknown>[], gone: string[] = []) => ({
+const savedState = (rows: Record<string, unknown>[], gone: string[] = []) => ({
   barriers: { columns: COLUMNS, rows: rows.map((row) => COLUMNS.map((name) => row[name]) as Values) },
   gone,
 });
 const generations = (count: number) => Array.from({ length: count }, (_, at) => ({ ...OVER, generation: at + 1 }));
 
 test("barriers of a room are accepted unchanged", async () => {
-  const given = said([...generations(16), { ...WAITS, generation: 17 }, { ...WAITS, barrier_id: "c" }]);
+  const given = savedState([...generations(16), { ...WAITS, generation: 17 }, { ...WAITS, barrier_id: "c" }]);
   expect(await acceptBarriers(structuredClone(given), ORIGIN)).toEqual(given);
 });
 
 test("barriers that wait for gone agents are broken immediately, with all of those agents", async () => {
-  const { barriers, gone } = await acceptBarriers(said([WAITS, OVER], ["two", "one"]), ORIGIN);
+  const { barriers, gone } = await acceptBarriers(savedState([WAITS, OVER], ["two", "one"]), ORIGIN);
   const [waited, over] = barriers.rows.map((row) => Object.fromEntries(COLUMNS.map((name, at) => [name, row[at]])));
   expect(gone).toEqual([]);
   expect(waited).toMatchObject({ state: "broken", dead: '["one","two"]', ended_at: expect.any(String) });
@@ -44,9 +44,9 @@ test("barriers of a checkpoint are broken with all gone agents", async () => {
       const participants = JSON.stringify(names(at));
       return { ...WAITS, barrier_id: `b${at}`, parties: 50, participants, arrived: "[]" };
     });
-    const gone = Array.from({ length: 1000 }, (_, at) => `a${at}`);
+    const goneAgents = Array.from({ length: 1000 }, (_, at) => `a${at}`);
     const room = toOf("r");
-    const state = said(waiting, gone);
+    const state = savedState(waiting, goneAgents);
     await rooms.barriers.branch.stage(state, room, {
       ...{ over: new AbortController().signal, isOther: true, requiresSpace: true },
     });
@@ -76,6 +76,6 @@ test.each<[string, Record<string, unknown>[], string[]?]>([
   ["an end while it waits", [{ ...WAITS, ended_at: AT }]],
   ["an end that is still to come", [{ ...OVER, ended_at: "2026-01-02T00:00:00.000Z" }]],
   ["an ended generation without an end", [{ ...OVER, ended_at: null }]],
-])("%s is refused", async (_what, rows, gone) => {
-  await expect(acceptBarriers(said(rows, gone), ORIGIN)).rejects.toThrow(UntrustedRows);
+])("%s is refused", async (_what, rows, goneAgents) => {
+  await expect(acceptBarriers(savedState(rows, goneAgents), ORIGIN)).rejects.toThrow(UntrustedRows);
 });

@@ -7,9 +7,9 @@ test("requests are limited to a burst of five, then one a second, until a positi
   using clock = new MovedClock();
   let count = 0;
   let isPaid = false;
-  const asked = new CheckoutQuestions();
+  const questions = new CheckoutQuestions();
   const ask = () =>
-    asked.once("one", async () => {
+    questions.once("one", async () => {
       count++;
       return isPaid;
     });
@@ -26,7 +26,7 @@ test("requests are limited to a burst of five, then one a second, until a positi
 });
 
 test("a failed response is not cached", async () => {
-  const asked = new CheckoutQuestions();
-  await expect(asked.once("one", () => Promise.reject(new Error("away")))).rejects.toThrow("away");
-  expect(await asked.once("one", async () => true)).toBe(true);
+  const questions = new CheckoutQuestions();
+  await expect(questions.once("one", () => Promise.reject(new Error("away")))).rejects.toThrow("away");
+  expect(await questions.once("one", async () => true)).toBe(true);
 });

@@ -4,7 +4,7 @@ import { RoomFixture, streamOf } from "./room-fixture.ts";
 
 const room = new RoomFixture({ drive_directory: process.argv[2] ?? "" });
 const first = Number(process.argv[3]);
-const acknowledge = (what: string) => writeSync(1, `${what}\n`);
+const acknowledge = (label: string) => writeSync(1, `${label}\n`);
 
 for (let count = first; ; count++) {
   const content = `${count} `.repeat(50_000);

@@ -19,19 +19,19 @@ async function writeAndKill(first: number, afterMs: number): Promise<Map<string,
     stdio: ["ignore", "pipe", "inherit"],
     env: { ...process.env, TMPDIR: room.outside },
   });
-  let said = "";
+  let output = "";
   child.stdout.on("data", (bytes) => {
-    if (said === "") setTimeout(() => child.kill("SIGKILL"), afterMs);
-    said += bytes;
+    if (output === "") setTimeout(() => child.kill("SIGKILL"), afterMs);
+    output += bytes;
   });
   const [, signal] = await new Promise<unknown[]>((resolve) => child.once("close", (...how) => resolve(how)));
   expect(signal).toBe("SIGKILL");
   return new Map(
-    said
+    output
       .split("\n")
       .filter(Boolean)
       .map((line) => line.split(" "))
-      .map(([what = "", count]) => [what, Number(count)]),
+      .map(([label = "", count]) => [label, Number(count)]),
   );
 }
 

@@ -94,7 +94,7 @@ it(
         if (round % 16 === 0) await room.drive.sweep(room.room);
       }
     }
-    const counts = [...seen].toSorted().map(([what, count]) => `${what} ${count}`);
+    const counts = [...seen].toSorted().map(([outcome, count]) => `${outcome} ${count}`);
     console.log(`${tries} tries, ${leaks.length} escapes: ${counts.join(", ")}`);
     expect(leaks).toEqual([]);
     expect(readdirSync(room.outside).sort()).toEqual(["kept", "secret"]);

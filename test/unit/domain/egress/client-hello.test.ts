@@ -78,9 +78,9 @@ describe("in pieces", () => {
           list.map(({ type, content }) => ({ type, content: Buffer.from(content) }));
         const message = helloOf({ names: isNamed ? name : null, before: asBuffers(before), behind: asBuffers(behind) });
         const bytes = inRecords(message, each);
-        const wanted = isNamed ? { is: "name", name } : { is: "absent" };
-        expect(readServerName(bytes)).toEqual(wanted);
-        expect(readServerName(Buffer.concat([bytes, Buffer.from("early data")]))).toEqual(wanted);
+        const expected = isNamed ? { is: "name", name } : { is: "absent" };
+        expect(readServerName(bytes)).toEqual(expected);
+        expect(readServerName(Buffer.concat([bytes, Buffer.from("early data")]))).toEqual(expected);
         let cut = 0;
         for (let looks = 0; ; looks++) {
           const found = readServerName(bytes.subarray(0, cut));

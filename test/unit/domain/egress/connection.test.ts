@@ -108,8 +108,8 @@ async function waits(text: string, firstMessageMs: number): Promise<string> {
 }
 
 test("a first message that could be HTTP or TLS is awaited until the deadline at most", async () => {
-  for (const begun of ["FOO /", "\x16", "\x16\x03\x01", "\x15", "\x80\x2e", "SSH"])
-    expect(await waits(begun, 50)).toMatch(/ 0\.05 seconds$/);
+  for (const prefix of ["FOO /", "\x16", "\x16\x03\x01", "\x15", "\x80\x2e", "SSH"])
+    expect(await waits(prefix, 50)).toMatch(/ 0\.05 seconds$/);
 });
 
 test("a message without a host is passed if its client ends its side within it", async () => {

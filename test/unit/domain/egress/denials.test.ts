@@ -9,7 +9,7 @@ function recorder() {
   const records: (Denial & { count: number })[] = [];
   return { records, denials: new Denials((each) => records.push(each)) };
 }
-const told = (records: (Denial & { count: number })[]) => records.map(({ host, count }) => [host, count]);
+const hostCounts = (records: (Denial & { count: number })[]) => records.map(({ host, count }) => [host, count]);
 
 test("the first denial of a kind is recorded soon, also while others are counted", async () => {
   const { records, denials } = recorder();
@@ -19,12 +19,12 @@ test("the first denial of a kind is recorded soon, also while others are counted
   denials.add(to("a.example"));
   denials.add(to("b.example"));
   await until("the second denial is recorded", () => records.length === 2, 2000);
-  expect(told(records)).toEqual([
+  expect(hostCounts(records)).toEqual([
     ["a.example", 2],
     ["b.example", 1],
   ]);
   denials.flush();
-  expect(told(records).at(-1)).toEqual(["a.example", 1]);
+  expect(hostCounts(records).at(-1)).toEqual(["a.example", 1]);
 });
 
 test("above 32 kinds per interval they are counted without their names", () => {

@@ -199,7 +199,7 @@ test("private, missing and unresolvable names have the same explanation", async 
 });
 
 test("a name is resolved once, for any number of ports in the list, and an unlisted one not at all", async () => {
-  const asked: string[] = [];
+  const lookups: string[] = [];
   const list = Array.from({ length: 30 }, (_, at) => `allowed.example:${at + 1}`);
   const place = readPlace("allowed.example");
   const other = readPlace("other.example");
@@ -207,13 +207,13 @@ test("a name is resolved once, for any number of ports in the list, and an unlis
   const deps = {
     policy: policyOf(list),
     resolve: (name: string) => {
-      asked.push(name);
+      lookups.push(name);
       return resolve(name);
     },
   };
   await explain(place, null, deps);
   await explain(other, 443, deps);
-  expect(asked).toEqual(["allowed.example"]);
+  expect(lookups).toEqual(["allowed.example"]);
 });
 
 test("the longest list and the widest range never block the loop for more than 20 ms", {

@@ -177,10 +177,10 @@ describe("a connection is refused", () => {
 });
 
 test("a name gets an answer without a lookup, unless the list has it or is empty", async () => {
-  const asked: string[] = [];
+  const lookups: string[] = [];
   const resolver = {
     resolve: async (name: string) => {
-      asked.push(name);
+      lookups.push(name);
       if (name === "lost.allowed.example") throw new Error("no answer");
       return name === "none.allowed.example" ? [] : [{ family: 4 as const, value: 1n, text: "0.0.0.1" }];
     },
@@ -189,12 +189,12 @@ test("a name gets an answer without a lookup, unless the list has it or is empty
   expect(await resolve("Allowed.example.")).toEqual({ answer: "address" });
   expect(await resolve("none.allowed.example")).toEqual({ answer: "none" });
   expect(await resolve("lost.allowed.example")).toEqual({ answer: "failed" });
-  expect(asked).toEqual(["allowed.example", "none.allowed.example", "lost.allowed.example"]);
+  expect(lookups).toEqual(["allowed.example", "none.allowed.example", "lost.allowed.example"]);
   expect(await resolve("secret-as-a-name.evil.example")).toEqual({ answer: "address" });
   for (const none of [null, 5, "127.1", "a b", ""]) expect(await resolve(none)).toEqual({ answer: "none" });
   guard.setAllowlist([]);
   expect(await resolve("allowed.example")).toEqual({ answer: "none" });
-  expect(asked).toHaveLength(3);
+  expect(lookups).toHaveLength(3);
   guard.close();
   expect(records).toEqual([{ host: "allowed.example", ip: null, port: null, reason: "not_listed", count: 1 }]);
 });

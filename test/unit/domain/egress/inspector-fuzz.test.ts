@@ -11,7 +11,7 @@ import { bytesOf, EVIL_NAME, get, NAME, say } from "./said.ts";
 const RUNS = 4000;
 const HELLOS = 400;
 
-type Callback = (...told: unknown[]) => number | undefined;
+type Callback = (...args: unknown[]) => number | undefined;
 interface Llhttp {
   [callback: number]: Callback;
   initialize(type: number, resource: object, maxHeaderSize: number, lenient: number): void;

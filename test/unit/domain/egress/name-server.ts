@@ -16,7 +16,7 @@ const CODES: Record<string, number> = { fails: 2, none: 3, refused: 5 };
 
 /** Returns the names whose IPv4 addresses were requested, once per request. */
 export async function serveNames(): Promise<string[]> {
-  const asked: string[] = [];
+  const queries: string[] = [];
   const server = createSocket("udp4", (query, from) => {
     const labels: string[] = [];
     let at = 12;
@@ -25,7 +25,7 @@ export async function serveNames(): Promise<string[]> {
       at += 1 + length;
     }
     const type = query.readUInt16BE(at + 1);
-    if (type === A) asked.push(labels.join("."));
+    if (type === A) queries.push(labels.join("."));
     const [first = ""] = labels;
     if (first.startsWith("silent")) return;
     const head = Buffer.from(query.subarray(0, 12));
@@ -54,5 +54,5 @@ export async function serveNames(): Promise<string[]> {
     server.send(Buffer.concat(reply), from.port, from.address);
   });
   await new Promise<void>((done) => server.bind(53, "127.0.0.1", done));
-  return asked;
+  return queries;
 }

@@ -29,8 +29,8 @@ const sandbox = {
 };
 insertRow(connection, database, "orgs", { org_id: "org_1" });
 insertRow(connection, database, "rooms", { room_uid: "rom_1", org_id: "org_1", state: "active" });
-const what = { room_uid: "rom_1", org_id: "org_1", state: "running", egress_mode: "none", guest_cid: 9100 };
-insertRow(connection, database, "sandboxes", { ...what, sandbox_id: "sbx_1" });
+const row = { room_uid: "rom_1", org_id: "org_1", state: "running", egress_mode: "none", guest_cid: 9100 };
+insertRow(connection, database, "sandboxes", { ...row, sandbox_id: "sbx_1" });
 
 const egress = makeEgress({
   ...{ database, log: makeLog("error", () => {}), meter: { count: () => {} }, isKept, hostsFile },

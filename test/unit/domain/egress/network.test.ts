@@ -29,7 +29,7 @@ describe("the destinations of a sandbox", () => {
     network.refused(refusal("evil.example"));
     network.refused({ ...refusal("evil.example"), reason: "blocked_address" });
     const second = network.opened(allowed("example.org", "192.0.2.2"));
-    for (const told of [first, second]) told(bytes(3, 5));
+    for (const report of [first, second]) report(bytes(3, 5));
     const { since, items, other } = network.shown();
     expect(since).toBe(MADE);
     expect(other).toEqual({ allowed: 0, refused: 0 });
@@ -46,8 +46,8 @@ describe("the destinations of a sandbox", () => {
 
   test("do not grow under 1,000,000 hostile names, and allowed ones stay", () => {
     const network = new Network(ID, MADE, NOTHING);
-    const told = network.opened(allowed("example.org"));
-    told(bytes(7));
+    const report = network.opened(allowed("example.org"));
+    report(bytes(7));
     for (let name = 0; name < 1_000_000; name++) network.refused(refusal(`x${name}.evil.example`));
     const { items, other } = network.shown();
     expect(items.filter((each) => each.allowed)).toMatchObject([{ host: "example.org", sent_bytes: 7 }]);
@@ -104,8 +104,8 @@ describe("in the database", () => {
     database = makeDatabase(connection);
     insertRow(connection, database, "orgs", { org_id: "org_1" });
     insertRow(connection, database, "rooms", { room_uid: "rom_1", org_id: "org_1", state: "active" });
-    const what = { room_uid: "rom_1", org_id: "org_1", state: "destroyed", egress_mode: "none", guest_cid: 9100 };
-    insertRow(connection, database, "sandboxes", { ...what, sandbox_id: ID });
+    const row = { room_uid: "rom_1", org_id: "org_1", state: "destroyed", egress_mode: "none", guest_cid: 9100 };
+    insertRow(connection, database, "sandboxes", { ...row, sandbox_id: ID });
     isFull = false;
     madeTally();
   });
@@ -146,9 +146,9 @@ describe("in the database", () => {
 
   test("a commit writes a limited number of rows, and others proceed", async () => {
     const many = Array.from({ length: 8 }, (_, index) => ({ ...SANDBOX, sandbox_id: `sbx_${index + 1}` as SandboxId }));
-    const what = { room_uid: "rom_1", org_id: "org_1", state: "destroyed", egress_mode: "none" };
+    const row = { room_uid: "rom_1", org_id: "org_1", state: "destroyed", egress_mode: "none" };
     for (const [index, { sandbox_id }] of many.slice(1).entries()) {
-      insertRow(connection, database, "sandboxes", { ...what, sandbox_id, guest_cid: 9101 + index });
+      insertRow(connection, database, "sandboxes", { ...row, sandbox_id, guest_cid: 9101 + index });
     }
     for (const each of many) {
       for (let name = 0; name < MAX_DESTINATIONS; name++) networks.of(each).refused(refusal(`x${name}.example`));

@@ -4,25 +4,25 @@ import { HostResolver, NotResolved } from "../../../../daemon/domain/egress/reso
 import type { DnsRecord } from "../../../../shared/agent-protocol/messages.ts";
 import { serveNames } from "./name-server.ts";
 
-const [who = "", file = "", ...names] = process.argv.slice(2);
-const asked = await serveNames();
-const resolver = new HostResolver(file, who as "guest" | "host");
-const told: object[] = [];
+const [caller = "", file = "", ...names] = process.argv.slice(2);
+const queries = await serveNames();
+const resolver = new HostResolver(file, caller as "guest" | "host");
+const results: object[] = [];
 for (const name of names) {
-  asked.length = 0;
+  queries.length = 0;
   const [type, of] = name.split(":");
   if (of) {
     const kind = type as DnsRecord["type"];
     const found = await resolver.records(of, kind, { org_id: "org", sandbox_id: "sandbox" }).catch(() => "failed");
-    told.push({ name, found });
+    results.push({ name, found });
     continue;
   }
   try {
     const found = await resolver.resolve(name, { org_id: "org", sandbox_id: "sandbox" });
-    told.push({ name, addresses: found.map(({ text }) => text), asked: [...asked] });
+    results.push({ name, addresses: found.map(({ text }) => text), asked: [...queries] });
   } catch (error) {
-    told.push({ name, failed: error instanceof NotResolved, asked: [...asked] });
+    results.push({ name, failed: error instanceof NotResolved, asked: [...queries] });
   }
 }
-writeFileSync(1, JSON.stringify(told));
+writeFileSync(1, JSON.stringify(results));
 process.exit(0);

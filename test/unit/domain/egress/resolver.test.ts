@@ -81,7 +81,7 @@ interface Timed {
 }
 
 test.skipIf(!isRoot)("names without an answer delay only their own organization", { timeout: 60_000 }, () => {
-  const told = besideNameServer(new URL("resolver-flood-runner.ts", import.meta.url)) as {
+  const result = besideNameServer(new URL("resolver-flood-runner.ts", import.meta.url)) as {
     quiet: Timed;
     beside: Timed[];
     read: Timed;
@@ -89,15 +89,15 @@ test.skipIf(!isRoot)("names without an answer delay only their own organization"
     failed: number;
     again: Timed;
   };
-  expect(told.beside.filter(({ failed }) => failed)).toEqual([]);
-  expect(Math.max(...told.beside.map(({ ms }) => ms))).toBeLessThan(told.quiet.ms + 250);
-  expect(told.read.ms).toBeLessThan(told.quiet.ms + 250);
+  expect(result.beside.filter(({ failed }) => failed)).toEqual([]);
+  expect(Math.max(...result.beside.map(({ ms }) => ms))).toBeLessThan(result.quiet.ms + 250);
+  expect(result.read.ms).toBeLessThan(result.quiet.ms + 250);
   // Look-ups that wait for a slot of their organization are not sent yet.
-  expect(told.silent).toBeLessThanOrEqual(16);
-  expect(told.failed).toBe(100);
+  expect(result.silent).toBeLessThanOrEqual(16);
+  expect(result.failed).toBe(100);
   // It was never answered a moment ago.
-  expect(told.again).toMatchObject({ failed: true });
-  expect(told.again.ms).toBeLessThan(250);
+  expect(result.again).toMatchObject({ failed: true });
+  expect(result.again.ms).toBeLessThan(250);
 });
 
 describe("the operator's hosts file", () => {

@@ -27,8 +27,8 @@ beforeEach(() => {
   database = makeDatabase(connection);
   insertRow(connection, database, "orgs", { org_id: "org_1" });
   insertRow(connection, database, "rooms", { room_uid: "rom_1", org_id: "org_1", state: "active" });
-  const what = { room_uid: "rom_1", org_id: "org_1", state: "destroyed", egress_mode: "none", guest_cid: 9100 };
-  insertRow(connection, database, "sandboxes", { ...what, sandbox_id: THERE });
+  const row = { room_uid: "rom_1", org_id: "org_1", state: "destroyed", egress_mode: "none", guest_cid: 9100 };
+  insertRow(connection, database, "sandboxes", { ...row, sandbox_id: THERE });
   metered = 0;
   const meter = {
     count: (_: Consumer, { egress_bytes = 0 }: { egress_bytes?: number }) => {

@@ -31,7 +31,7 @@ beforeEach(async () => {
     path,
     named: [`mine.example:${port}`],
     hostsFile: join(home, "hosts"),
-    refused: (where) => refused.push(where),
+    refused: (destination) => refused.push(destination),
   });
 });
 afterEach(async () => {
@@ -53,11 +53,11 @@ function said(head: string, rest: Uint8Array | string = ""): Promise<Buffer> {
   socket.end(rest);
   return promise;
 }
-const asked = (where: string) => `CONNECT ${where} HTTP/1.1\r\nHost: ${where}\r\n\r\n`;
+const connectRequest = (destination: string) => `CONNECT ${destination} HTTP/1.1\r\nHost: ${destination}\r\n\r\n`;
 
 test("a named destination is reached, with every byte", async () => {
   const bytes = crypto.getRandomValues(new Uint8Array(60_000));
-  const all = await said(`${asked(`MINE.example:${port}`)}first`, bytes);
+  const all = await said(`${connectRequest(`MINE.example:${port}`)}first`, bytes);
   const head = "HTTP/1.1 200 Connected\r\n\r\nfirst";
   expect(all.subarray(0, head.length).toString()).toBe(head);
   expect(all.subarray(head.length).equals(bytes)).toBe(true);
@@ -67,13 +67,13 @@ test("a named destination is reached, with every byte", async () => {
 test.each(["private.example", "127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "169.254.169.254", "10.0.0.1"])(
   "%s is neither named nor public",
   async (host) => {
-    expect((await said(asked(`${host}:${port}`))).toString()).toBe("HTTP/1.1 403 Forbidden\r\n\r\n");
+    expect((await said(connectRequest(`${host}:${port}`))).toString()).toBe("HTTP/1.1 403 Forbidden\r\n\r\n");
     expect([refused, came]).toEqual([[`${host}:${port}`], []]);
   },
 );
 
 test("another port of a named destination is refused", async () => {
-  expect((await said(asked(`mine.example:${port - 1}`))).toString()).toContain(" 403 ");
+  expect((await said(connectRequest(`mine.example:${port - 1}`))).toString()).toContain(" 403 ");
 });
 
 test.each([
@@ -100,8 +100,8 @@ test("a refused connection is reported; an invalid name is refused like a privat
     hostsFile: join(home, "hosts"),
     refused: () => {},
   });
-  expect((await said(asked(`mine.example:${nobody}`))).toString()).toContain(" 502 ");
-  expect((await said(asked(`no_name.invalid:${nobody}`))).toString()).toMatch(/ 403 | 502 /);
+  expect((await said(connectRequest(`mine.example:${nobody}`))).toString()).toContain(" 502 ");
+  expect((await said(connectRequest(`no_name.invalid:${nobody}`))).toString()).toMatch(/ 403 | 502 /);
 });
 
 test("connections above the limit are closed, and later ones are accepted after others have closed", async () => {
@@ -113,23 +113,23 @@ test("connections above the limit are closed, and later ones are accepted after 
     });
   const cut = await Promise.all(
     sockets.map((socket) => {
-      const told = isCut(socket);
+      const ending = isCut(socket);
       socket.once("connect", () => socket.write("GET / HTTP/1.1\r\n\r\n"));
-      return told;
+      return ending;
     }),
   );
   expect(cut.filter((is) => is)).toHaveLength(12);
   const closed = sockets.map((socket) => socket.closed || new Promise((done) => socket.once("close", done)));
   for (const socket of sockets) socket.destroy();
   await Promise.all(closed);
-  expect((await said(asked(`mine.example:${port}`))).toString()).toContain(" 200 ");
+  expect((await said(connectRequest(`mine.example:${port}`))).toString()).toContain(" 200 ");
 });
 
 test("all are closed at its end", async () => {
   const socket = connect(path);
   const ended = new Promise((done) => socket.once("close", done));
   socket.on("error", () => {});
-  socket.write(asked(`mine.example:${port}`));
+  socket.write(connectRequest(`mine.example:${port}`));
   await new Promise((answered) => socket.once("data", answered));
   await tunnels[Symbol.asyncDispose]();
   await ended;

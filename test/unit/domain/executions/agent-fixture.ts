@@ -66,10 +66,10 @@ export class PlayedAgent {
       },
       maxPeerStreams: 1024,
       onOpen: (stream, request) => {
-        const asked = request as Asked;
-        this.asked.push(asked);
+        const message = request as Asked;
+        this.asked.push(message);
         this.streams.push(stream);
-        this.#answer(stream, asked);
+        this.#answer(stream, message);
       },
       onHandshake: () => {},
       onClosed: () => {},

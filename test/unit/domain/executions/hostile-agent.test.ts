@@ -35,17 +35,17 @@ async function pass(ms: number): Promise<void> {
 
 test("an agent that reports a lost connection is not called again", async () => {
   const agent = new PlayedAgent((stream) => stream.fail("link_closed", "forged"));
-  const asked = beginFollowed(reachOf(agent), REQUEST).catch((error: unknown) => error);
+  const outcome = beginFollowed(reachOf(agent), REQUEST).catch((error: unknown) => error);
   await pass(1000);
-  expect(await asked).toMatchObject({ code: "guest_unreachable", options: { details: { started: false } } });
+  expect(await outcome).toMatchObject({ code: "guest_unreachable", options: { details: { started: false } } });
   expect(agent.asked).toHaveLength(1);
 });
 
 test("an agent that does not reply is called a few times, and then given an error", async () => {
   const agent = new PlayedAgent(() => {});
-  const asked = beginFollowed(reachOf(agent), REQUEST).catch((error: unknown) => error);
+  const outcome = beginFollowed(reachOf(agent), REQUEST).catch((error: unknown) => error);
   await pass(180_000);
-  expect(await asked).toMatchObject({ code: "guest_unreachable", options: { details: { started: "unknown" } } });
+  expect(await outcome).toMatchObject({ code: "guest_unreachable", options: { details: { started: "unknown" } } });
   expect(agent.asked).toHaveLength(8);
   expect(agent.open).toBe(0);
 });
@@ -78,9 +78,9 @@ test("output resumes on a new connection, immediately if there was progress", as
 
 test("a reply that ends before the command has started is an error", async () => {
   const agent = new PlayedAgent((stream) => stream.finish({ execution: stateOf("exe_1") }));
-  const asked = beginFollowed(reachOf(agent), REQUEST).catch((error: unknown) => error);
+  const outcome = beginFollowed(reachOf(agent), REQUEST).catch((error: unknown) => error);
   await pass(1000);
-  expect(await asked).toMatchObject({ code: "guest_unreachable" });
+  expect(await outcome).toMatchObject({ code: "guest_unreachable" });
   expect(agent.asked).toHaveLength(1);
 });
 
@@ -114,9 +114,9 @@ test.each(["silent", "dribbling", "dropping", "dropping immediately"])(
 
 test("the timeout does not run while the guest is paused", async () => {
   const agent = new PlayedAgent((stream, { exec_id }) => sayFollowing(stream, exec_id));
-  const begun = beginFollowed(reachOf(agent), REQUEST);
+  const started = beginFollowed(reachOf(agent), REQUEST);
   await pass(250);
-  const output = outputOf(reachOf(agent), await begun, 0, { backstop: new Backstop(1000) });
+  const output = outputOf(reachOf(agent), await started, 0, { backstop: new Backstop(1000) });
   const next = output.next().catch((error: unknown) => error);
   let settled = false;
   void next.finally(() => {
@@ -152,12 +152,12 @@ test("output in single bytes is charged piece by piece", async () => {
 
 test("an aborted query leaves no stream open", async () => {
   const agent = new PlayedAgent(() => {});
-  const asked = [clockSkewMs(agent.link), mountDrive(agent.link, { tag: "drive", mount_point: "/mnt/drive" })].map(
+  const outcomes = [clockSkewMs(agent.link), mountDrive(agent.link, { tag: "drive", mount_point: "/mnt/drive" })].map(
     (question) => question.catch(() => "given up"),
   );
   await pass(250);
   expect(agent.open).toBe(2);
   await pass(20_000);
-  expect(await Promise.all(asked)).toEqual(["given up", "given up"]);
+  expect(await Promise.all(outcomes)).toEqual(["given up", "given up"]);
   expect(agent.open).toBe(0);
 });

@@ -84,11 +84,11 @@ export class Rooms {
     name: string,
     input: object,
     more: Record<string, string> = {},
-    begun?: StartedWork,
+    started?: StartedWork,
   ): Promise<Body> {
     const bound = this.#operations.get(name);
     if (!bound) throw new Error(`there is no operation ${name}`);
-    const call = { ...trialCall(callerOf(agent)), work: Object.assign(new UnkeptEffects(), { begun }) };
+    const call = { ...trialCall(callerOf(agent)), work: Object.assign(new UnkeptEffects(), { begun: started }) };
     const target = await bound.find(call, { room_id: room, ...more });
     const bad = await bound.rules(input, target, []);
     if (bad.length > 0) throw new Error(JSON.stringify(bad));

@@ -26,7 +26,7 @@ const row = (sandbox: number, port: number, org = "one"): PortRow =>
 /** Requests this number of connections; returns the number that are refused immediately. */
 async function refusedOf(connections: Connections, count: number, port: PortRow): Promise<number> {
   let refused = 0;
-  for (let asked = 0; asked < count; asked++) {
+  for (let index = 0; index < count; index++) {
     connections.open(port, new Uint8Array(0)).catch((error: { code?: string }) => {
       if (error.code === "insufficient_capacity") refused++;
     });
@@ -49,11 +49,11 @@ test("connections are limited per port, per sandbox and per organization, each i
 });
 
 test("requests per second to a sandbox's ports are limited, independently of another sandbox", async () => {
-  const gone = { ...SILENT, withGuest: () => Promise.reject(new Error("gone")) } as unknown as SandboxAccess;
-  const connections = new Connections(gone, { perSecond: 10, burst: 20 }, new Traffic());
+  const failing = { ...SILENT, withGuest: () => Promise.reject(new Error("gone")) } as unknown as SandboxAccess;
+  const connections = new Connections(failing, { perSecond: 10, burst: 20 }, new Traffic());
   const codesOf = async (sandbox: number) => {
-    const asked = Array.from({ length: 30 }, (_, n) => connections.open(row(sandbox, 8000 + n), new Uint8Array(0)));
-    const settled = await Promise.allSettled(asked);
+    const pending = Array.from({ length: 30 }, (_, n) => connections.open(row(sandbox, 8000 + n), new Uint8Array(0)));
+    const settled = await Promise.allSettled(pending);
     return settled.map((each) => (each.status === "rejected" ? each.reason.code : "open"));
   };
   for (const sandbox of [1, 2]) {

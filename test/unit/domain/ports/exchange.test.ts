@@ -18,13 +18,13 @@ class Pretended implements OpenPort {
   readonly output: AsyncIterable<Uint8Array>;
   #more = Promise.withResolvers<string | null>();
 
-  constructor(...said: string[]) {
+  constructor(...pieces: string[]) {
     this.ended.catch(() => {});
-    this.output = this.#says(said);
+    this.output = this.#says(pieces);
   }
 
-  async *#says(said: string[]): AsyncGenerator<Uint8Array> {
-    for (const each of said) yield Buffer.from(each, "latin1");
+  async *#says(pieces: string[]): AsyncGenerator<Uint8Array> {
+    for (const each of pieces) yield Buffer.from(each, "latin1");
     for (let more = await this.#more.promise; more !== null; more = await this.#more.promise) {
       this.#more = Promise.withResolvers();
       yield Buffer.from(more, "latin1");
@@ -59,9 +59,9 @@ class Pretended implements OpenPort {
   }
 }
 
-const ask = async (port: Pretended, asked: Partial<ExchangeRequest> = {}) => {
-  await port.write(headOf({ ...GET, ...asked }));
-  return await exchange(port, { ...GET, ...asked }, new AbortController().signal);
+const ask = async (port: Pretended, overrides: Partial<ExchangeRequest> = {}) => {
+  await port.write(headOf({ ...GET, ...overrides }));
+  return await exchange(port, { ...GET, ...overrides }, new AbortController().signal);
 };
 const bodyOf = async (port: Pretended) => (await ask(port)).body as ReadableStream<Uint8Array>;
 

@@ -34,19 +34,19 @@ const shown = ({ messages }: { messages: Message[] }) =>
   messages.map(({ opcode, payload }) => [opcode, Buffer.from(payload).toString()]);
 
 test("fragments become one message, with control frames between them", async () => {
-  const told = await read(
+  const received = await read(
     server(0x01, "he"),
     server(0x89, "p"),
     server(0x00, "l"),
     server(0x80, "lo"),
     server(0x82, ""),
   );
-  expect(shown(told)).toEqual([
+  expect(shown(received)).toEqual([
     [Opcode.ping, "p"],
     [Opcode.text, "hello"],
     [Opcode.binary, ""],
   ]);
-  expect(told.end).toBeInstanceOf(BadMessage);
+  expect(received.end).toBeInstanceOf(BadMessage);
 });
 
 test.each<[string, number[][], number]>([

@@ -153,8 +153,8 @@ test.each([
   ['"*"', '"cache", "storage"'],
   ['"cookies"', null],
   ['"cache"', '"cache"'],
-])("Clear-Site-Data: %s becomes for a port with a separate host %s", (said, expected) => {
-  expect(headersForClient([["clear-site-data", said]], HOST, 8000).get("clear-site-data")).toBe(expected);
+])("Clear-Site-Data: %s becomes for a port with a separate host %s", (value, expected) => {
+  expect(headersForClient([["clear-site-data", value]], HOST, 8000).get("clear-site-data")).toBe(expected);
 });
 
 test("a separate host keeps the data of its origin, and its cookies keep their paths", () => {

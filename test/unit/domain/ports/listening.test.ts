@@ -5,13 +5,13 @@ import { untilListening } from "../../../../daemon/domain/ports/listening.ts";
 
 /** A sandbox with a guest that returns these sets of ports in turn; an error is a guest that does not answer. */
 function access(answers: (number[] | Error)[]) {
-  let asked = 0;
+  let callCount = 0;
   const withGuest = async () => {
-    const answer = answers[Math.min(asked++, answers.length - 1)];
+    const answer = answers[Math.min(callCount++, answers.length - 1)];
     if (answer instanceof Error) throw answer;
     return new Set(answer);
   };
-  return { sandboxes: { withGuest } as unknown as SandboxAccess, asked: () => asked };
+  return { sandboxes: { withGuest } as unknown as SandboxAccess, asked: () => callCount };
 }
 const NEVER = new AbortController().signal;
 
@@ -30,7 +30,7 @@ test("ends at its deadline, and when its caller disconnects", async () => {
 });
 
 test("many concurrent waits poll the guest hardly more often than a few", async () => {
-  const asked = async (waits: number) => {
+  const pollCount = async (waits: number) => {
     let polls = 0;
     const withGuest = () => {
       polls++;
@@ -41,7 +41,7 @@ test("many concurrent waits poll the guest hardly more often than a few", async 
     await Promise.all(Array.from({ length: waits }, each));
     return polls - waits;
   };
-  const [few, many] = [await asked(4), await asked(400)];
+  const [few, many] = [await pollCount(4), await pollCount(400)];
   expect(few).toBeGreaterThan(0);
   // Without a bound 100 times as many waits would send 100 times as many requests.
   expect(many).toBeLessThan(10 * few);

@@ -27,7 +27,7 @@ let connection: Connection;
 let database: Database;
 const logged: string[] = [];
 /** Erasures that were started, in order; `fails` are the rooms that cannot be erased. */
-const begun: string[] = [];
+const erasures: string[] = [];
 const fails = new Set<string>();
 
 beforeEach(() => {
@@ -37,7 +37,7 @@ beforeEach(() => {
   connection = openConnection(":memory:");
   migrate(connection);
   database = makeDatabase(connection);
-  for (const list of [logged, begun]) list.length = 0;
+  for (const list of [logged, erasures]) list.length = 0;
   fails.clear();
 });
 afterEach(async () => {
@@ -51,7 +51,7 @@ const driveQuota = {
   renew: () => {},
   end: (drive: string) => {
     const name = /rom_([^/]+)/.exec(drive)?.[1] ?? "";
-    if (begun.at(-1) !== name) begun.push(name);
+    if (erasures.at(-1) !== name) erasures.push(name);
     if (fails.has(name)) throw new Error("the disk is broken");
   },
 };
@@ -72,9 +72,9 @@ test("one room is erased at a time, organizations take turns, and a repeated cal
     one.erase(each),
   );
   expect(one.erase(room("org_a", "a2"))).toBe(work[1] as Promise<void>);
-  expect(begun).toEqual(["a1"]);
+  expect(erasures).toEqual(["a1"]);
   await Promise.all(work);
-  expect(begun).toEqual(["a1", "a2", "b1", "a3"]);
+  expect(erasures).toEqual(["a1", "a2", "b1", "a3"]);
   expect(one.has(uid("a1"))).toBe(false);
   for (const name of ["a1", "a2", "a3", "b1"]) expect(existsSync(paths.retired_room(uid(name)))).toBe(false);
 });
@@ -182,9 +182,9 @@ test("upkeep does not wait for due drives, starts none twice, and reports each f
   await vi.waitFor(() => expect([isGone("large"), isGone("small")]).toEqual([true, true]), 30_000);
   await vi.waitFor(() => expect(forgotten.sort()).toEqual([uid("large"), uid("small")]));
   // The passes have retried the failed one.
-  expect(begun.filter((name) => name !== "bad").toSorted()).toEqual(["large", "small"]);
+  expect(erasures.filter((name) => name !== "bad").toSorted()).toEqual(["large", "small"]);
   for (const line of logged) expect(line).toContain(uid("bad"));
-  expect(logged.length).toBe(begun.length - 2);
+  expect(logged.length).toBe(erasures.length - 2);
   expect(getRoom(connection.queries, uid("large"))?.drive_until_at).toBeNull();
   expect(getRoom(connection.queries, uid("bad"))?.drive_until_at).toBe(AT);
   // The next pass tries again.

@@ -63,12 +63,12 @@ test("a disconnected client ends the wait", async () => {
   using fixture = new ExecutionsFixture();
   fixture.ends.watch("sbx_1");
   serve(fixture, new Promise(() => {}));
-  const gone = new AbortController();
-  const call = fixture.run("sandbox_exec", { argv: ["make"], wait_ms: 600_000 }, { signal: gone.signal });
+  const controller = new AbortController();
+  const call = fixture.run("sandbox_exec", { argv: ["make"], wait_ms: 600_000 }, { signal: controller.signal });
   await until("the execution is followed", async () =>
     fixture.agent.asked.some(({ method }) => method === "exec_follow"),
   );
-  gone.abort();
+  controller.abort();
   expect((await call).body).toMatchObject({ state: "running" });
 });
 
@@ -78,11 +78,11 @@ test.each([
   ["sandbox_exec", { timeout_ms: 0 }, { timeout_ms: NO_TIMEOUT_MS, unlimited: true }],
   ["execution_start", {}, { timeout_ms: NO_TIMEOUT_MS, unlimited: true }],
   ["execution_start", { timeout_ms: 5 }, { timeout_ms: 5, unlimited: false }],
-] as const)("%s with %j has the time limit %j", async (name, limits, asked) => {
+] as const)("%s with %j has the time limit %j", async (name, limits, expected) => {
   using fixture = new ExecutionsFixture();
   fixture.guest.answer = (stream, { exec_id }) => stream.finish({ execution: over(exec_id), existing: false });
   await fixture.run(name, { argv: ["true"], ...limits });
-  expect(fixture.agent.asked.find(({ method }) => method === "exec_start")).toMatchObject(asked);
+  expect(fixture.agent.asked.find(({ method }) => method === "exec_start")).toMatchObject(expected);
 });
 
 test("a record without a time limit has null, for any number in the guest", async () => {
@@ -102,10 +102,10 @@ test("a sandbox is not in use while the client of a long command is disconnected
     await end.promise;
     stream.finish({ execution: over(exec_id), existing: false });
   };
-  const gone = new AbortController();
-  const call = fixture.run("sandbox_exec", { argv: ["make"] }, { signal: gone.signal });
+  const controller = new AbortController();
+  const call = fixture.run("sandbox_exec", { argv: ["make"] }, { signal: controller.signal });
   await until("the execution is running", async () => fixture.agent.asked.length > 0 && fixture.uses === 1);
-  gone.abort();
+  controller.abort();
   await until("the guest is not in use", async () => fixture.uses === 0);
   expect(fixture.ends.hasAny("sbx_1")).toBe(true);
   end.resolve();

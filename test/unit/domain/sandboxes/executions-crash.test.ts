@@ -31,8 +31,8 @@ class Guest {
   end(): ExecState {
     const execution = { ...(this.execution ?? stateOf("x")), ...ENDED };
     this.execution = execution;
-    for (const { stream, ...said } of this.#followers.splice(0)) {
-      if (!stream.ended) stream.finish({ execution, ...said });
+    for (const { stream, ...rest } of this.#followers.splice(0)) {
+      if (!stream.ended) stream.finish({ execution, ...rest });
     }
     return execution;
   }
@@ -76,7 +76,7 @@ function canBe({ first, killed, ends, again, comes }: Course): boolean {
 async function play({ first, killed, ends, again, comes }: Course) {
   using fixture = new ExecutionsFixture();
   const guest = new Guest();
-  fixture.guest.answer = (stream, asked) => guest.answer(stream, asked);
+  fixture.guest.answer = (stream, request) => guest.answer(stream, request);
   const found = () => fixture.agent.asked.filter(({ method }) => method === "exec_ended").length;
   const look = async () => {
     const before = found();
@@ -97,16 +97,16 @@ async function play({ first, killed, ends, again, comes }: Course) {
   const repeat = () => again !== "no" && calls.push(fixture.recorded(CALLS[again], INPUT).catch(() => false));
   if (killed === "none") repeat();
   else if (comes === "before") {
-    const looked = look();
+    const inspection = look();
     repeat();
-    await looked;
+    await inspection;
   } else {
     await look();
     repeat();
   }
   if (again !== "no") {
-    const asked = () => fixture.agent.asked.filter(({ method }) => method === "exec_start").length;
-    await until("exec_start is requested again", async () => asked() >= 2);
+    const startCount = () => fixture.agent.asked.filter(({ method }) => method === "exec_start").length;
+    await until("exec_start is requested again", async () => startCount() >= 2);
   }
   const over = guest.end();
   await Promise.all(calls);

@@ -48,7 +48,7 @@ export interface Guest {
   /** Next result of exec_ended. */
   ended: ExecState[];
   /** Answers all other requests. */
-  answer(stream: PlayedAgent["streams"][number], asked: Asked): void;
+  answer(stream: PlayedAgent["streams"][number], request: Asked): void;
 }
 
 /** Work of which a record is kept. */
@@ -137,18 +137,18 @@ export class ExecutionsFixture {
       requests: new RequestCounts(),
     });
     this.meter = new Meter(this.database);
-    this.agent = new PlayedAgent((stream, asked) => {
-      if (asked.method === "exec_list") {
-        const { after = 0 } = asked;
+    this.agent = new PlayedAgent((stream, request) => {
+      if (request.method === "exec_list") {
+        const { after = 0 } = request;
         return stream.finish({ executions: this.guest.listed.filter(({ number }) => number > after).slice(0, 40) });
       }
-      if (asked.method === "exec_ended") {
-        this.settled.push(...(asked as unknown as { settled: string[] }).settled);
+      if (request.method === "exec_ended") {
+        this.settled.push(...(request as unknown as { settled: string[] }).settled);
         const tell = () => stream.finish({ executions: this.guest.ended.splice(0) });
         return this.guest.ended.length > 0 ? tell() : void this.#told.push(tell);
       }
-      if (asked.method === "exec_note") return stream.finish({ execution: stateOf(asked.exec_id) });
-      this.guest.answer(stream, asked);
+      if (request.method === "exec_note") return stream.finish({ execution: stateOf(request.exec_id) });
+      this.guest.answer(stream, request);
     });
     [this.ends, this.#executions] = this.#make();
   }

@@ -47,16 +47,16 @@ test("a slot is free again once its command has ended", async () => {
 test("unread standard input is limited, by its bytes and by its calls", async () => {
   using fixture = new ExecutionsFixture();
   const data_b64 = Buffer.alloc(MAX_STDIN_BYTES).toString("base64");
-  const gone = new AbortController();
+  const controller = new AbortController();
   const ends: Promise<unknown>[] = [];
   const large = () => {
-    const call = fixture.run("execution_stdin", { exec_id: "x", data_b64 }, { signal: gone.signal });
+    const call = fixture.run("execution_stdin", { exec_id: "x", data_b64 }, { signal: controller.signal });
     ends.push(call.catch(() => {}));
     return call;
   };
   expect(await admitted(large, 64)).toBe(MAX_WAITING_STDIN_BYTES / MAX_STDIN_BYTES);
   expect(await refusal(fixture.run("sandbox_exec", { argv: ["cat"], stdin: "x" }))).toBe("too_many_executions");
-  gone.abort();
+  controller.abort();
   await Promise.all(ends);
   expect(fixture.agent.open).toBe(0);
   const small = () => fixture.run("execution_stdin", { exec_id: "x", data_b64: "eA==" });
@@ -73,18 +73,18 @@ test.each<[string, Record<string, unknown>]>([
     events.push(method);
     stream.fail("not_now", "the answer is lost");
   };
-  const noted: StartedWork[] = [];
-  const work = (begun?: StartedWork) =>
+  const recorded: StartedWork[] = [];
+  const work = (started?: StartedWork) =>
     Object.assign(new UnkeptEffects(), {
-      begun,
+      begun: started,
       noteFirst: async (note: StartedWork) => {
         events.push("noted");
-        noted.push(note);
+        recorded.push(note);
       },
     });
   await refusal(fixture.run(name, input, { work: work() }));
   expect(events).toEqual(["noted", expect.stringMatching(/^exec_/)]);
-  expect(await refusal(fixture.run(name, input, { work: work(noted[0]) }))).toBe("history_gone");
+  expect(await refusal(fixture.run(name, input, { work: work(recorded[0]) }))).toBe("history_gone");
   expect(events).toHaveLength(2);
 });
 
@@ -167,8 +167,8 @@ test("an execution reported only at its end is looked up in the audit, unless th
   using fixture = new ExecutionsFixture();
   await fixture.recordEnd("same");
   const metered = [];
-  for (const said of [{ existing: true }, {}, { existing: false }]) {
-    fixture.guest.answer = (stream, { exec_id }) => stream.finish({ execution: ended(exec_id), ...said });
+  for (const reply of [{ existing: true }, {}, { existing: false }]) {
+    fixture.guest.answer = (stream, { exec_id }) => stream.finish({ execution: ended(exec_id), ...reply });
     await fixture.run("sandbox_exec", { exec_id: "same", argv: ["true"] });
     metered.push(fixture.metered);
   }

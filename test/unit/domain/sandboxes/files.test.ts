@@ -170,15 +170,15 @@ test("a page names the start of the next one, also below directories", async () 
 test("a move made before the end of its daemon is not repeated", async () => {
   writeFileSync(join(dir, "from"), "x");
   const input = { from: join(dir, "from"), to: join(dir, "to") };
-  let noted: Record<string, string | number> | undefined;
+  let recorded: Record<string, string | number> | undefined;
   class Kept extends UnkeptEffects {
-    override async noteFirst(begun: Record<string, string | number>): Promise<void> {
-      noted = begun;
+    override async noteFirst(started: Record<string, string | number>): Promise<void> {
+      recorded = started;
     }
   }
   await run("move", input, {}, { ...trialCall({} as Caller), work: new Kept() });
   class Again extends UnkeptEffects {
-    override readonly begun = noted;
+    override readonly begun = recorded;
   }
   const again = await run("move", input, {}, { ...trialCall({} as Caller), work: new Again() });
   expect(again).toMatchObject({ outcome: "ok", body: { path: input.to } });

@@ -31,7 +31,7 @@ interface Made {
 /** States with a guest at the beginning. */
 const HAVE_GUEST: readonly SandboxRow["state"][] = ["running", "pausing", "paused"];
 
-export async function makeHost(wanted: readonly Made[]) {
+export async function makeHost(specs: readonly Made[]) {
   const home = mkdtempSync("/tmp/roomd-u-");
   const connection = openConnection(":memory:");
   migrate(connection);
@@ -47,7 +47,7 @@ export async function makeHost(wanted: readonly Made[]) {
   const guests = new Map<string, PretendedGuest>();
   const never = () => Promise.reject(new Error("not part of this test"));
 
-  for (const [index, { agent_id, state, status_reason = "ready", memory_mib = 256, ...more }] of wanted.entries()) {
+  for (const [index, { agent_id, state, status_reason = "ready", memory_mib = 256, ...more }] of specs.entries()) {
     const sandbox_id = newId("sbx");
     const own = { sandbox_id, room_uid: "rom_1", org_id: "org_1", guest_cid: 9100 + index, start_mode: "snapshot" };
     const row = { ...FIELDS, ...own, agent_id, state, status_reason, memory_mib } as unknown as SandboxRow;

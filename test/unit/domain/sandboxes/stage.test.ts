@@ -42,26 +42,26 @@ const stageOf = (facts: Facts | null) =>
   STAGES.find((stage) => JSON.stringify(FACTS[stage]) === JSON.stringify(facts)) as Accounting;
 
 /** The required result, defined without the table. */
-function expected(facts: Facts | null, what: Happening): Facts | null {
+function expected(facts: Facts | null, happening: Happening): Facts | null {
   if (facts === null) {
-    if (what === "asked") return { waits: true, runs: false, metered: false };
-    if (what === "begun") return { waits: false, runs: true, metered: false };
-    return what === "found_over" ? { waits: false, runs: false, metered: false } : null;
+    if (happening === "asked") return { waits: true, runs: false, metered: false };
+    if (happening === "begun") return { waits: false, runs: true, metered: false };
+    return happening === "found_over" ? { waits: false, runs: false, metered: false } : null;
   }
   const over = { ...facts, waits: false };
-  if (what === "begun") return { ...facts, runs: true };
-  if (what === "metered" || what === "unmetered") return { ...facts, metered: what === "metered" };
-  if (what === "told") return facts.waits ? facts : null;
+  if (happening === "begun") return { ...facts, runs: true };
+  if (happening === "metered" || happening === "unmetered") return { ...facts, metered: happening === "metered" };
+  if (happening === "told") return facts.waits ? facts : null;
   // A verb may learn that only when its call is over.
-  if (what === "never_begun" && !facts.waits && !facts.runs) return null;
-  if (!facts.waits || what === "asked" || what === "found_over") return facts;
+  if (happening === "never_begun" && !facts.waits && !facts.runs) return null;
+  if (!facts.waits || happening === "asked" || happening === "found_over") return facts;
   // The call that waited is over: nothing is left to do unless the command still runs, or may have started and its end was not reported.
-  return facts.runs || what === "left" ? over : null;
+  return facts.runs || happening === "left" ? over : null;
 }
 
 describe.each(STAGES)("%s", (stage) => {
-  test.each(ALL)("and then: %s", (what) => {
-    expect(after(stage, what)).toBe(stageOf(expected(FACTS[stage], what)));
+  test.each(ALL)("and then: %s", (happening) => {
+    expect(after(stage, happening)).toBe(stageOf(expected(FACTS[stage], happening)));
   });
 
   test("has one recorder and one meter", () => {
@@ -80,30 +80,30 @@ interface World {
   records: number;
 }
 
-function step(world: World, what: Happening): World {
+function step(world: World, happening: Happening): World {
   const { waits, meters, records } = DUTIES[world.stage];
   const next = { ...world };
   // A record that meters it belongs to another call, which has started it: once, and only while it is not over.
-  if (what === "metered") next.metered += meters === null ? 0 : 1;
-  if (what === "unmetered") next.metered -= world.stage.endsWith("_metered") ? 1 : 0;
-  if (what === "answered" && waits) {
+  if (happening === "metered") next.metered += meters === null ? 0 : 1;
+  if (happening === "unmetered") next.metered -= world.stage.endsWith("_metered") ? 1 : 0;
+  if (happening === "answered" && waits) {
     if (meters === "call") {
       next.metered++;
       next.stage = after(next.stage, "metered");
     }
     if (records === "call") next.records++;
   }
-  if (what === "told" && !waits && world.stage !== "unknown") {
+  if (happening === "told" && !waits && world.stage !== "unknown") {
     if (meters === "end") next.metered++;
     if (records === "end") next.records++;
   }
-  next.stage = after(next.stage, what);
+  next.stage = after(next.stage, happening);
   return next;
 }
 
 test("in any order of events, it is recorded and metered once before it is forgotten", () => {
   let ways = 0;
-  const walk = (world: World, left: number, last: Happening) => {
+  const visit = (world: World, left: number, last: Happening) => {
     if (world.stage === "unknown") {
       ways++;
       // A command that has not started has nothing to record.
@@ -112,14 +112,14 @@ test("in any order of events, it is recorded and metered once before it is forgo
       return;
     }
     if (left === 0) return;
-    for (const what of ALL) {
-      const next = step(world, what);
+    for (const happening of ALL) {
+      const next = step(world, happening);
       // An event that changes nothing opens no new path.
-      if (next.stage !== world.stage) walk(next, left - 1, what);
+      if (next.stage !== world.stage) visit(next, left - 1, happening);
     }
   };
   for (const first of ["asked", "begun", "found_over"] as const) {
-    walk(step({ stage: "unknown", metered: 0, records: 0 }, first), 8, first);
+    visit(step({ stage: "unknown", metered: 0, records: 0 }, first), 8, first);
   }
   expect(ways).toBeGreaterThan(300);
 });

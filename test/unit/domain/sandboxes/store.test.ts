@@ -59,10 +59,10 @@ test.each(questions)("%s uses its own index", (_, ask) => {
   const partial = database
     .query<{ name: string }, []>("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql LIKE '% WHERE %'")
     .all();
-  const asked: { sql: string; values: unknown[] }[] = [];
-  ask(drizzle(database, { logger: { logQuery: (sql, values) => asked.push({ sql, values }) } }));
-  expect(asked.length).toBe(1);
-  for (const { sql, values } of asked) {
+  const queries: { sql: string; values: unknown[] }[] = [];
+  ask(drizzle(database, { logger: { logQuery: (sql, values) => queries.push({ sql, values }) } }));
+  expect(queries.length).toBe(1);
+  for (const { sql, values } of queries) {
     const steps = database
       .query<{ detail: string }, SQLQueryBindings[]>(`EXPLAIN QUERY PLAN ${sql}`)
       .all(...(values as SQLQueryBindings[]));

@@ -77,11 +77,11 @@ test.each<[isLet: boolean, width: number, height: number, monitors?: number]>([
   [false, 0, 0, 0],
   [false, 65_535, 65_535, 255],
 ])("that a size passes from a driver is %s of %i by %i", (isLet, width, height, monitors) => {
-  const [asked, after] = [sizeWish(width, height, monitors), keyEvent(0x61, true)];
+  const [resize, after] = [sizeWish(width, height, monitors), keyEvent(0x61, true)];
   for (const piece of [1, 7, 10_000]) {
-    const expected = [HELLO_DRIVES, ...(isLet ? [asked] : []), after];
-    expect(passedBy(true, Buffer.concat([HELLO, asked, after]), piece)).toEqual(Buffer.concat(expected));
-    expect(passedBy(false, Buffer.concat([HELLO, asked, after]), piece)).toEqual(HELLO_LOOKS);
+    const expected = [HELLO_DRIVES, ...(isLet ? [resize] : []), after];
+    expect(passedBy(true, Buffer.concat([HELLO, resize, after]), piece)).toEqual(Buffer.concat(expected));
+    expect(passedBy(false, Buffer.concat([HELLO, resize, after]), piece)).toEqual(HELLO_LOOKS);
   }
 });
 
@@ -103,11 +103,11 @@ test("each byte of a long message is inspected once", () => {
   for (const drives of [false, true]) {
     const filter = new ClientFilter(drives);
     let passed = 0;
-    const begun = performance.now();
+    const startedAt = performance.now();
     for (let at = 0; at < long.byteLength; at++) passed += filter.take(long.subarray(at, at + 1)).byteLength;
     const expected = helloOf(drives).byteLength + 10 + (drives ? 8 + 1024 * 1024 : 0);
     expect([passed, filter.messages]).toEqual([expected, 2]);
-    console.log(`1 MiB in single bytes: ${Math.round(performance.now() - begun)} ms`);
+    console.log(`1 MiB in single bytes: ${Math.round(performance.now() - startedAt)} ms`);
   }
 });
 

@@ -39,10 +39,10 @@ const WHOLE = { x: 0, y: 0, width: 8, height: 4 };
 
 describe("a handshake", () => {
   test("gives the size, and sends the chosen options", async () => {
-    const said: Uint8Array[] = [];
-    const size = await shakeHands(readerOf(greeting(640, 480), [3]), async (bytes) => void said.push(bytes));
+    const sent: Uint8Array[] = [];
+    const size = await shakeHands(readerOf(greeting(640, 480), [3]), async (bytes) => void sent.push(bytes));
     expect(size).toEqual({ width: 640, height: 480 });
-    expect(Buffer.concat(said)).toEqual(packed("RFB 003.008\n", ["u8", 1], ["u8", 1]));
+    expect(Buffer.concat(sent)).toEqual(packed("RFB 003.008\n", ["u8", 1], ["u8", 1]));
   });
 
   test.each<[string, Buffer, RegExp]>([
@@ -210,8 +210,8 @@ describe("updates", () => {
           most = Math.max(most, frame);
           return () => {};
         };
-        const said = isUpdate ? packed(["u8", 0], ["u8", 0], ["u16", 3], bytes) : bytes;
-        const { error } = await decoded(said, { hold });
+        const message = isUpdate ? packed(["u8", 0], ["u8", 0], ["u16", 3], bytes) : bytes;
+        const { error } = await decoded(message, { hold });
         expect(error).toBeInstanceOf(RfbError);
         expect(most).toBeLessThanOrEqual(4096 * 4096 * 4);
       }),

@@ -164,11 +164,11 @@ test("keys go down in their order and up in reverse, during a click too", async 
 test("a held key is released when the caller disconnects", async () => {
   const server = new RfbServer();
   const guest = guestOf(server);
-  const gone = new AbortController();
-  const call = { ...guest.call(), signal: gone.signal };
+  const controller = new AbortController();
+  const call = { ...guest.call(), signal: controller.signal };
   const held = codeOf(guest.use({ action: "hold_key", text: "a", duration_ms: 30_000 }, call));
   await until(() => server.keys.length === 1);
-  gone.abort();
+  controller.abort();
   await held;
   await until(() => server.keys.length === 2);
   expect(server.keys).toEqual([
@@ -181,10 +181,10 @@ test("an action started by a former call is not done twice", async () => {
   const server = new RfbServer();
   const guest = guestOf(server);
   const call = guest.call();
-  const noted: object[] = [];
-  call.work.noteFirst = async (begun) => void noted.push(begun);
+  const recorded: object[] = [];
+  call.work.noteFirst = async (started) => void recorded.push(started);
   await guest.use({ action: "type", text: "a", screenshot: false }, call);
-  expect(noted).toEqual([{ action: "type" }]);
+  expect(recorded).toEqual([{ action: "type" }]);
   const again = { ...guest.call(), work: Object.assign(guest.call().work, { begun: { action: "type" } }) };
   expect((await guest.use({ action: "type", text: "a" }, again)).screenshot_b64).not.toBeNull();
   expect(server.keys).toHaveLength(2);
@@ -263,8 +263,8 @@ test.each<[string, string, RegExp]>([
   [StreamErrorCode.unknown_method, "invalid_state", /\bscreen\b/],
   [StreamErrorCode.too_many_streams, "insufficient_capacity", /limit/],
   [StreamErrorCode.internal, "guest_unreachable", /lost/],
-])("a guest that responds with %s causes %s", async (said, code, detail) => {
-  const guest = new ScreenGuest((stream) => stream.fail(said as StreamErrorCode, "no"));
+])("a guest that responds with %s causes %s", async (errorCode, code, detail) => {
+  const guest = new ScreenGuest((stream) => stream.fail(errorCode as StreamErrorCode, "no"));
   guests.push(guest);
   await expect(guest.picture()).rejects.toMatchObject({ code, message: expect.stringMatching(detail) });
 });
@@ -298,26 +298,26 @@ test("a disconnected caller gets that error, and it is not attributed to the gue
   const guest = guestOf(server);
   await guest.picture();
   server.isDeaf = true;
-  const gone = new AbortController();
-  const left = guest.picture(undefined, {}, { ...guest.call(), signal: gone.signal });
-  gone.abort();
-  await expect(left).rejects.toBe(gone.signal.reason);
+  const controller = new AbortController();
+  const left = guest.picture(undefined, {}, { ...guest.call(), signal: controller.signal });
+  controller.abort();
+  await expect(left).rejects.toBe(controller.signal.reason);
 });
 
-test.each(["screen", "caller"])("a picture whose %s is gone at its turn is not taken", async (who) => {
+test.each(["screen", "caller"])("a picture whose %s is gone at its turn is not taken", async (side) => {
   const server = new RfbServer();
   const guest = guestOf(server);
-  const gone = new AbortController();
+  const controller = new AbortController();
   let places = 0;
   vi.spyOn(FairSemaphore.prototype, "take").mockImplementationOnce(async () => {
     places++;
-    if (who === "caller") gone.abort();
+    if (side === "caller") controller.abort();
     else guest.become("paused");
-    await until(() => who === "caller" || server.closed);
+    await until(() => side === "caller" || server.closed);
     return () => places--;
   });
-  const picture = guest.picture(undefined, {}, { ...guest.call(), signal: gone.signal });
-  expect(await codeOf(picture)).toBe(who === "caller" ? DOMException.ABORT_ERR : "invalid_state");
+  const picture = guest.picture(undefined, {}, { ...guest.call(), signal: controller.signal });
+  expect(await codeOf(picture)).toBe(side === "caller" ? DOMException.ABORT_ERR : "invalid_state");
   expect(places).toBe(0);
 });
 

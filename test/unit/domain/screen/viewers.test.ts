@@ -41,8 +41,8 @@ test("a watcher sees the screen without input; a driving ticket allows input", a
     expect([client.frame.width, client.frame.height, client.frame.pixels[0]]).toEqual([64, 40, 10]);
   }
   // Two more were connections of the tickets' own, to see whether there is a screen.
-  const heard = servers.filter(({ asked }) => asked > 0).map(({ keys, pointers }) => [keys.length, pointers.length]);
-  expect(heard).toEqual([
+  const received = servers.filter(({ asked }) => asked > 0).map(({ keys, pointers }) => [keys.length, pointers.length]);
+  expect(received).toEqual([
     [0, 0],
     [0, 0],
     [1, 1],

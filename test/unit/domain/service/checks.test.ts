@@ -99,20 +99,20 @@ test("a template whose agent does not authenticate itself or the host must be re
 });
 
 test("other listeners on the host's vsock are named, with the remedy", () => {
-  const told = (vsock_listeners: HostFindings["vsock_listeners"]) => check("vsock_listeners", { vsock_listeners });
-  expect(told({ ports: [] })).toMatchObject({ status: "ok", remedy: null });
-  expect(told(null)).toMatchObject({ status: "ok", remedy: null });
-  expect(told({ ports: [22, 9999] })).toMatchObject({
+  const checked = (vsock_listeners: HostFindings["vsock_listeners"]) => check("vsock_listeners", { vsock_listeners });
+  expect(checked({ ports: [] })).toMatchObject({ status: "ok", remedy: null });
+  expect(checked(null)).toMatchObject({ status: "ok", remedy: null });
+  expect(checked({ ports: [22, 9999] })).toMatchObject({
     status: "warn",
     message: expect.stringContaining("22, 9999"),
     remedy: expect.stringContaining("systemd.ssh_auto=no"),
   });
-  expect(told({ ports: [9999] })).toMatchObject({
+  expect(checked({ ports: [9999] })).toMatchObject({
     status: "warn",
     message: expect.stringContaining(" 9999"),
     remedy: expect.stringContaining("vhost-user"),
   });
-  expect(told({ unknown: "ENOENT" })).toMatchObject({ status: "ok", remedy: expect.stringContaining("vsock_diag") });
+  expect(checked({ unknown: "ENOENT" })).toMatchObject({ status: "ok", remedy: expect.stringContaining("vsock_diag") });
 });
 
 test("a missing requirement of roomd makes the service unavailable, and is reported", () => {
@@ -124,9 +124,10 @@ test("a missing requirement of roomd makes the service unavailable, and is repor
 });
 
 test("drives without a kernel quota are a warning", () => {
-  const told = (kind: "measured" | "project_quota") => check("drive_quota", { drive_quota: { kind, reason: "Why." } });
-  expect(told("project_quota")).toMatchObject({ status: "ok", message: "Why.", remedy: null });
-  expect(told("measured")).toMatchObject({
+  const checked = (kind: "measured" | "project_quota") =>
+    check("drive_quota", { drive_quota: { kind, reason: "Why." } });
+  expect(checked("project_quota")).toMatchObject({ status: "ok", message: "Why.", remedy: null });
+  expect(checked("measured")).toMatchObject({
     status: "warn",
     message: expect.stringMatching(/^Why\. ./),
     remedy: expect.stringContaining("prjquota"),
@@ -142,23 +143,23 @@ test("restrictions of browsers at the pages' URL are reported, with the remedy",
     has_proxies: false,
     ports_domain: null as string | null,
   };
-  const told = (more: Partial<typeof web>) => check("web", { web: { ...web, ...more } });
+  const checked = (more: Partial<typeof web>) => check("web", { web: { ...web, ...more } });
   expect(check("web", { web: null })).toMatchObject({ status: "ok", remedy: null });
-  expect(told({})).toMatchObject({ status: "ok", message: expect.stringContaining(web.url), remedy: null });
-  expect(told({ url: "http://rooms.example.org", is_trustworthy: false, has_tls: false })).toMatchObject({
+  expect(checked({})).toMatchObject({ status: "ok", message: expect.stringContaining(web.url), remedy: null });
+  expect(checked({ url: "http://rooms.example.org", is_trustworthy: false, has_tls: false })).toMatchObject({
     status: "warn",
     message: expect.stringContaining("http://rooms.example.org"),
     remedy: expect.stringContaining("tls.mode"),
   });
-  expect(told({ url: "https://example.org/rooms" })?.message).toContain(" /rooms");
-  expect(told({ has_tls: false })?.remedy).toMatch(/http\.listen.*http\.trusted_proxies/);
-  expect(told({ has_tls: false, is_local: true, has_proxies: true })).toMatchObject({ status: "ok" });
-  expect(told({ ports_domain: "ports.example.org:8443" })).toMatchObject({
+  expect(checked({ url: "https://example.org/rooms" })?.message).toContain(" /rooms");
+  expect(checked({ has_tls: false })?.remedy).toMatch(/http\.listen.*http\.trusted_proxies/);
+  expect(checked({ has_tls: false, is_local: true, has_proxies: true })).toMatchObject({ status: "ok" });
+  expect(checked({ ports_domain: "ports.example.org:8443" })).toMatchObject({
     status: "warn",
     remedy: expect.stringContaining("ports.domain"),
   });
-  expect(told({ ports_domain: "ports.example.net" })).toMatchObject({ status: "ok" });
-  expect(told({ url: "http://127.0.0.1:8080", has_tls: false, ports_domain: "p.roomd.localhost" })).toMatchObject({
+  expect(checked({ ports_domain: "ports.example.net" })).toMatchObject({ status: "ok" });
+  expect(checked({ url: "http://127.0.0.1:8080", has_tls: false, ports_domain: "p.roomd.localhost" })).toMatchObject({
     status: "ok",
   });
 });
@@ -178,20 +179,20 @@ const NOTHING_SHARED = {
 };
 
 test("a host that is no member fails, and one that has not read the directory is a warning", () => {
-  const told = (membership: MembershipFindings | null) => {
+  const checked = (membership: MembershipFindings | null) => {
     const paths = makePaths({ data_dir: home, runtime_dir: home });
     const none = { list: () => [] } as unknown as Templates;
     const checks = runChecks(FINDINGS, none, paths, NO_SANDBOXES, { ...NOTHING_SHARED, membership });
     return checks.find(({ id }) => id === "membership")?.status;
   };
-  expect(told(null)).toBe("ok");
-  expect(told({ is_member: true, has_followed: true })).toBe("ok");
-  expect(told({ is_member: null, has_followed: false })).toBe("warn");
-  expect(told({ is_member: false, has_followed: true })).toBe("fail");
+  expect(checked(null)).toBe("ok");
+  expect(checked({ is_member: true, has_followed: true })).toBe("ok");
+  expect(checked({ is_member: null, has_followed: false })).toBe("warn");
+  expect(checked({ is_member: false, has_followed: true })).toBe("fail");
 });
 
 test("a shared database that may lose acknowledged commits is reported", () => {
-  const told = (directory: DirectoryFindings | null) => {
+  const checked = (directory: DirectoryFindings | null) => {
     const paths = makePaths({ data_dir: home, runtime_dir: home });
     const none = { list: () => [] } as unknown as Templates;
     const checks = runChecks(FINDINGS, none, paths, NO_SANDBOXES, { ...NOTHING_SHARED, directory });
@@ -200,23 +201,23 @@ test("a shared database that may lose acknowledged commits is reported", () => {
   };
   const unfit = { rows: 0, named: [] };
   const safe = { fsync: true, full_page_writes: true, synchronous_standby_names: "" };
-  expect(told({ servers: 1, settings: null, unfit })[0]).toBe("ok");
-  expect(told({ servers: 1, settings: safe, unfit })[0]).toBe("ok");
-  expect(told({ servers: 1, settings: { ...safe, fsync: false, full_page_writes: false }, unfit })).toEqual([
+  expect(checked({ servers: 1, settings: null, unfit })[0]).toBe("ok");
+  expect(checked({ servers: 1, settings: safe, unfit })[0]).toBe("ok");
+  expect(checked({ servers: 1, settings: { ...safe, fsync: false, full_page_writes: false }, unfit })).toEqual([
     "warn",
     expect.stringMatching(/fsync = off.*full_page_writes = off/),
     expect.not.stringContaining("synchronous_standby_names"),
   ]);
-  expect(told({ servers: 3, settings: safe, unfit })).toEqual([
+  expect(checked({ servers: 3, settings: safe, unfit })).toEqual([
     "warn",
     expect.stringContaining("cluster.url"),
     expect.stringContaining("synchronous_standby_names"),
   ]);
-  expect(told({ servers: 3, settings: { ...safe, synchronous_standby_names: "ANY 1 (*)" }, unfit })[0]).toBe("ok");
+  expect(checked({ servers: 3, settings: { ...safe, synchronous_standby_names: "ANY 1 (*)" }, unfit })[0]).toBe("ok");
 });
 
 test("rows that do not fit are counted, and named to the operator alone", () => {
-  const told = (unfit: DirectoryFindings["unfit"]) => {
+  const checked = (unfit: DirectoryFindings["unfit"]) => {
     const paths = makePaths({ data_dir: home, runtime_dir: home });
     const none = { list: () => [] } as unknown as Templates;
     const directory = { servers: 1, settings: null, unfit };
@@ -224,28 +225,28 @@ test("rows that do not fit are counted, and named to the operator alone", () => 
     const { status, message } = checks.find(({ id }) => id === "directory_rows") ?? {};
     return [status, message];
   };
-  expect(told({ rows: 0, named: [] })[0]).toBe("ok");
-  expect(told({ rows: 1, named: [] })[0]).toBe("warn");
-  expect(told({ rows: 2, named: ["orgs a: why"] })).toEqual([
+  expect(checked({ rows: 0, named: [] })[0]).toBe("ok");
+  expect(checked({ rows: 1, named: [] })[0]).toBe("warn");
+  expect(checked({ rows: 2, named: ["orgs a: why"] })).toEqual([
     "warn",
     expect.stringMatching(/^2 rows .* orgs a: why\.$/),
   ]);
 });
 
 test("a difference to the database's clock is reported, with its direction and amount", () => {
-  const told = (clock: ClockFindings | null) => {
+  const checked = (clock: ClockFindings | null) => {
     const paths = makePaths({ data_dir: home, runtime_dir: home });
     const more = { ...NOTHING_SHARED, clock };
     const none = { list: () => [] } as unknown as Templates;
     return runChecks(FINDINGS, none, paths, NO_SANDBOXES, more).find(({ id }) => id === "clock");
   };
-  expect([null, { ahead_ms: null }, { ahead_ms: 0 }, { ahead_ms: -4999 }].map((clock) => told(clock)?.status)).toEqual(
-    Array(4).fill("ok"),
-  );
-  expect(told({ ahead_ms: 61_200 })).toMatchObject({
+  expect(
+    [null, { ahead_ms: null }, { ahead_ms: 0 }, { ahead_ms: -4999 }].map((clock) => checked(clock)?.status),
+  ).toEqual(Array(4).fill("ok"));
+  expect(checked({ ahead_ms: 61_200 })).toMatchObject({
     status: "warn",
     message: expect.stringContaining("61 s ahead"),
     remedy: expect.stringContaining("NTP"),
   });
-  expect(told({ ahead_ms: -5000 })?.message).toContain("5 s behind");
+  expect(checked({ ahead_ms: -5000 })?.message).toContain("5 s behind");
 });

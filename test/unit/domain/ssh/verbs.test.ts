@@ -11,7 +11,7 @@ import { StreamErrorCode } from "../../../../shared/agent-protocol/messages.ts";
 const caller = { org_id: "org_1", key_id: "kid_1", agent_id: null } as Caller;
 const credential: Credential = { kind: "ssh_access", id: "ssa_1", sandbox_id: "sbx_1", caller, isCurrent: () => true };
 const held = { sandbox_id: "sbx_1", credential };
-const who = { method: "ssh_access", credential_id: "ssa_1" };
+const identity = { method: "ssh_access", credential_id: "ssa_1" };
 
 /** An existing sandbox with an unreachable guest. */
 const sandboxes = {
@@ -38,20 +38,20 @@ test("every record of a session has its credential, and the opened channel", asy
   const nothing = () => {};
   const env = {};
   const screen = { term: "xterm", rows: 24, cols: 80 };
-  expect(await detailsOf(verbs.login(credential, "OpenSSH", nothing), {})).toEqual({ ...who, client: "OpenSSH" });
+  expect(await detailsOf(verbs.login(credential, "OpenSSH", nothing), {})).toEqual({ ...identity, client: "OpenSSH" });
   const command = { command: "id", env, screen: null };
-  expect(await detailsOf(verbs.exec(held, nothing), command)).toEqual({ ...who, command: "id", screen: false });
-  expect(await detailsOf(verbs.shell(held, nothing), { env, screen })).toEqual({ ...who, screen: true });
-  expect(await detailsOf(verbs.sftp(held, nothing), {})).toEqual(who);
+  expect(await detailsOf(verbs.exec(held, nothing), command)).toEqual({ ...identity, command: "id", screen: false });
+  expect(await detailsOf(verbs.shell(held, nothing), { env, screen })).toEqual({ ...identity, screen: true });
+  expect(await detailsOf(verbs.sftp(held, nothing), {})).toEqual(identity);
   const port = { host: "localhost", port: 80 };
-  expect(await detailsOf(verbs.forward(held, nothing), port)).toEqual({ ...who, ...port });
+  expect(await detailsOf(verbs.forward(held, nothing), port)).toEqual({ ...identity, ...port });
 });
 
 test("a drive that does not respond is named in the error", () => {
   const refused = new StreamError({ code: StreamErrorCode.drive_unavailable, message: "the drive does not answer" });
-  const said = {
+  const expected = {
     code: "guest_unreachable",
     options: expect.objectContaining({ detail: expect.stringContaining("/mnt/drive") }),
   };
-  expect(() => asServiceError(refused)).toThrow(expect.objectContaining(said));
+  expect(() => asServiceError(refused)).toThrow(expect.objectContaining(expected));
 });

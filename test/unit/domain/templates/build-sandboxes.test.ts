@@ -66,9 +66,9 @@ test("a starting daemon removes them too, but nothing of a running build", async
 
 test("machines started during the sweep are left alone, and those without directories are not", async () => {
   const own = paths.film(newId("sbx"));
-  const begun = sweepOwnMachines(paths);
+  const sweep = sweepOwnMachines(paths);
   for (const directory of [own.directory, own.runtime]) mkdirSync(directory, { recursive: true });
-  await begun;
+  await sweep;
   expect([own.directory, own.runtime].map((directory) => existsSync(directory))).toEqual([true, true]);
   // If cleanup was interrupted, the process may be the only leftover.
   const isThere = await leftBehind();

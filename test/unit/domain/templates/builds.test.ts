@@ -34,8 +34,8 @@ test("a build that hangs is ended at its time limit, and the next starts", async
     ...{ database, log: makeLog("error", () => {}), paths: makePaths({ data_dir: home, runtime_dir: home }) },
     buildLimitSeconds: 0.2,
     capsOf: () => ({ soft_cap: 1000, hard_cap: 1000 }),
-    carryOut: ({ template_id }, said, signal) => {
-      if (template_id === "quick") said({ ready: { digest: DIGEST } as never });
+    carryOut: ({ template_id }, report, signal) => {
+      if (template_id === "quick") report({ ready: { digest: DIGEST } as never });
       return template_id === "quick"
         ? Promise.resolve()
         : new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));

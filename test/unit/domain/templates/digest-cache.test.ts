@@ -35,14 +35,14 @@ test("a verified file stays so in the daemon's next run, until it is modified", 
 
 test("another boot and invalid entries invalidate the cache", () => {
   new DigestCache(notes, log).add(image, lookOf(image));
-  const noted = readFileSync(notes, "utf8");
-  writeFileSync(notes, noted.replace(/"boot_id":"[^"]*"/, '"boot_id":"another"'));
+  const saved = readFileSync(notes, "utf8");
+  writeFileSync(notes, saved.replace(/"boot_id":"[^"]*"/, '"boot_id":"another"'));
   expect(new DigestCache(notes, log).has(image)).toBe(false);
   for (const text of ["", "{", "[]", '{"boot_id":1}']) {
     writeFileSync(notes, text);
     expect(new DigestCache(notes, log).has(image)).toBe(false);
   }
-  writeFileSync(notes, noted);
+  writeFileSync(notes, saved);
   expect(new DigestCache(notes, log).has(image)).toBe(true);
 });
 

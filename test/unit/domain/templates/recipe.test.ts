@@ -44,10 +44,10 @@ test.each([
   ['egress_allowlist = ["*"]', /egress_allowlist: /],
   ['ready = "true"', /: ready: .*\bstart\b/],
   ["ready_timeout_seconds = 9", /: ready_timeout_seconds: .*\bstart\b/],
-])("%.40s is rejected by name", (line, said) => {
+])("%.40s is rejected by name", (line, expected) => {
   const [key = ""] = line.split(" ");
   const text = MINE.split("\n").filter((each) => !each.startsWith(`${key} `));
-  expect(() => readRecipe("mine", `${text.join("\n")}\n${line}\n`)).toThrow(said);
+  expect(() => readRecipe("mine", `${text.join("\n")}\n${line}\n`)).toThrow(expected);
 });
 
 test("a recipe for another template is rejected", () => {

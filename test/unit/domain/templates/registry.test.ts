@@ -81,8 +81,8 @@ async function saveWithTwo(version: string, qemu_version: string, processor = HO
   mkdirSync(saved);
   for (const role of SNAPSHOT_FILES) writeFileSync(join(saved, FILE_NAMES[role]), `${role} of two`);
   const facts = await Promise.all(SNAPSHOT_FILES.map(async (role) => [role, await factsOf(saved, role)] as const));
-  const said = { qemu_version, processor, files: Object.fromEntries(facts) };
-  writeFileSync(join(saved, SAVED_FILE), JSON.stringify(said));
+  const metadata = { qemu_version, processor, files: Object.fromEntries(facts) };
+  writeFileSync(join(saved, SAVED_FILE), JSON.stringify(metadata));
   return saved;
 }
 

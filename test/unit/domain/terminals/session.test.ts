@@ -62,14 +62,14 @@ test("frames of zero or one byte cost no more than their bytes", async () => {
 
 test("input arrives in order and whole", async () => {
   const seat = sit();
-  const said = Array.from({ length: 3000 }, (_, at) => Buffer.from(`${at} `.repeat(at % 50)));
-  for (const each of said.slice(0, 2000)) seat.session.take(each);
+  const chunks = Array.from({ length: 3000 }, (_, at) => Buffer.from(`${at} `.repeat(at % 50)));
+  for (const each of chunks.slice(0, 2000)) seat.session.take(each);
   seat.open();
-  for (const each of said.slice(2000)) {
+  for (const each of chunks.slice(2000)) {
     await Promise.resolve();
     seat.session.take(each);
   }
-  const whole = Buffer.concat(said);
+  const whole = Buffer.concat(chunks);
   await until("all input is received", () => seat.typed.byteLength >= whole.byteLength);
   expect(seat.typed.equals(whole)).toBe(true);
 });

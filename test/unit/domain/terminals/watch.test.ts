@@ -93,9 +93,9 @@ class Watcher {
   readonly #gone: AbortController;
   #next: Promise<IteratorResult<readonly StreamEvent[], void>> | null = null;
 
-  constructor(reply: EventsReply, gone: AbortController) {
+  constructor(reply: EventsReply, controller: AbortController) {
     this.#reply = reply;
-    this.#gone = gone;
+    this.#gone = controller;
   }
 
   get bytes(): Buffer {
@@ -241,8 +241,8 @@ test("a resize comes before the output for it, and is an event of its own", asyn
   await watcher.until(() => watcher.text.includes("now-50 132"));
   const sized = watcher.told.findIndex(({ type }) => type === "resized");
   expect(watcher.told[sized]).toEqual({ type: "resized", rows: 50, cols: 132 });
-  const text = (told: Told[]) =>
-    Buffer.concat(told.flatMap(({ bytes }) => (bytes ? [bytes as Uint8Array] : []))).toString();
+  const text = (messages: Told[]) =>
+    Buffer.concat(messages.flatMap(({ bytes }) => (bytes ? [bytes as Uint8Array] : []))).toString();
   expect(text(watcher.told.slice(0, sized))).not.toContain("now-");
   // A later watcher sees the first size with the first bytes.
   const late = await service.watch(id);

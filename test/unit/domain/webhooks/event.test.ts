@@ -41,8 +41,8 @@ test.each<[event: string, room: string | null, types: string[], rooms: string[] 
   ["sandbox.listed", "r", ["*"], null, false],
   ["audit.read", "r", ["audit."], null, false],
   ["webhook.deliveries_listed", null, ["webhook."], null, false],
-])("%s of room %s is for %j of %j: %s", (event, room_id, types, room_ids, wanted) => {
-  expect(isWanted({ event, room_id }, { types, room_ids })).toBe(wanted);
+])("%s of room %s is for %j of %j: %s", (event, room_id, types, room_ids, expected) => {
+  expect(isWanted({ event, room_id }, { types, room_ids })).toBe(expected);
 });
 
 test("it has ids and reasons, and no other part of the details", () => {

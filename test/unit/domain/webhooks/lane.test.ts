@@ -66,7 +66,7 @@ let taken: string[];
 let answer: (n: number) => Attempt;
 let pace: Pace;
 /** Attempts that have started. */
-let begun: number;
+let attemptCount: number;
 /** The receiver answers after that. */
 let holding: Promise<void>;
 let isMakerGood: boolean;
@@ -79,7 +79,7 @@ beforeEach(() => {
   taken = [];
   answer = () => OK;
   holding = Promise.resolve();
-  begun = 0;
+  attemptCount = 0;
   isMakerGood = true;
   pace = new Pace({ perSecond: 100_000, atOnce: 100_000 });
   connection.execute("PRAGMA foreign_keys = OFF");
@@ -120,7 +120,7 @@ function open(): Lane {
     attempt: async (_webhook, { body }: Message, signal) => {
       const { n } = JSON.parse(body).data.room_id.match(/(?<n>\d+)$/).groups;
       await Promise.resolve();
-      begun++;
+      attemptCount++;
       await holding;
       const given = signal.aborted ? FAILED : answer(Number(n));
       if (given.delivered) taken.push(n);
@@ -261,7 +261,7 @@ describe("an event requested again during an attempt", () => {
     let tries = 0;
     answer = () => (++tries === 1 ? given : FAILED);
     passTime();
-    await until("the delivery is attempted", () => begun === 2);
+    await until("the delivery is attempted", () => attemptCount === 2);
     const next_at = new Date().toISOString();
     await database.commit((queries) => putDelivery(queries, { ...before, attempts: 0, next_at }));
     resolve();
@@ -276,7 +276,7 @@ describe("an event requested again during an attempt", () => {
     answer = () => (++tries === 1 ? FAILED : OK);
     open();
     await happen(0, 1);
-    await until("the delivery is attempted", () => begun === 1);
+    await until("the delivery is attempted", () => attemptCount === 1);
     const { audit_id, seq, event: type, at: event_at } = chains().at(ORG as OrgId, 1) as AuditRecord;
     const row = { webhook_id: ID, delivery_id: audit_id, seq, type, event_at, state: "waiting", attempts: 0 } as const;
     const next_at = new Date().toISOString();

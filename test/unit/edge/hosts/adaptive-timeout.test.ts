@@ -5,11 +5,11 @@ import { AdaptiveTimeout } from "../../../../daemon/edge/hosts/adaptive-timeout.
 test("a reply during a stall of the requester is accepted, and a silent host is not awaited longer", async () => {
   using server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("here") });
   const patience = new AdaptiveTimeout();
-  const asked = fetch(server.url).then((answer) => answer.text());
-  const heard = patience.until("other", asked, 300);
+  const pending = fetch(server.url).then((answer) => answer.text());
+  const outcome = patience.until("other", pending, 300);
   await Bun.sleep(0);
   Bun.sleepSync(500);
-  expect(await heard).toBe("here");
+  expect(await outcome).toBe("here");
   const startedAt = performance.now();
   expect(await patience.until("other", new Promise(() => {}), 300)).toBe(null);
   expect(performance.now() - startedAt).toBeGreaterThan(290);

@@ -17,8 +17,8 @@ import { ABOUT, clientOf, listen, members, rawOwner } from "./fixture.ts";
 
 const ask = (client: ReturnType<typeof clientOf>, host: Parameters<typeof forwardRequest>[1]) =>
   forwardRequest(client, host, new Request("http://entry/x"), ABOUT, new AbortController().signal);
-const codeOf = async (asked: Promise<unknown>) => {
-  const error = await asked.then(
+const codeOf = async (call: Promise<unknown>) => {
+  const error = await call.then(
     () => null,
     (thrown: unknown) => thrown,
   );
@@ -33,15 +33,15 @@ function answeredTo(
   options: ConnectionOptions = {},
 ): Promise<string | null> {
   return new Promise((resolve) => {
-    let said = "";
+    let received = "";
     const socket = connect({ host: "127.0.0.1", port, rejectUnauthorized: false, ...shown, ...options }, () =>
       socket.write("GET / HTTP/1.1\r\nhost: a.example\r\nconnection: close\r\n\r\n"),
     );
     socket.on("data", (bytes) => {
-      said += bytes;
+      received += bytes;
     });
     socket.on("error", () => {});
-    socket.on("close", () => resolve(said === "" ? null : said.slice(0, 15)));
+    socket.on("close", () => resolve(received === "" ? null : received.slice(0, 15)));
   });
 }
 
@@ -132,8 +132,8 @@ test("an authority trusted by the system is not trusted between hosts", async ()
       env,
       stdio: ["ignore", "pipe", "inherit"],
     });
-    const said = await new Promise<string>((told) => createInterface({ input: child.stdout }).once("line", told));
-    const [port = 0, usual = 0] = said.split(" ").map(Number);
+    const line = await new Promise<string>((resolve) => createInterface({ input: child.stdout }).once("line", resolve));
+    const [port = 0, usual = 0] = line.split(" ").map(Number);
     // Bun trusts this authority by default.
     expect(await answeredTo(usual, issued)).toBe("HTTP/1.1 200 OK");
     expect(await answeredTo(port, issued)).toBe(null);
@@ -170,8 +170,8 @@ test("a removed member is disconnected immediately, during a response, and an ad
   const port = Number(listener.url.port);
   using client = clientOf(member);
   const reader = (await ask(client, reached)).body?.getReader();
-  const begun = await reader?.read();
-  expect(Buffer.from(begun?.value ?? []).toString()).toBe("begun");
+  const first = await reader?.read();
+  expect(Buffer.from(first?.value ?? []).toString()).toBe("begun");
   let isOver = false;
   const rest = reader?.read().then(
     () => "more",
@@ -235,10 +235,10 @@ test("a stall of this process during the connect does not make a host unreachabl
   const [owner, member] = made;
   const { reached, stop } = listen(owner, [member], () => new Response("hello"));
   using client = clientOf(member, { connectMs: 300 });
-  const asked = ask(client, reached);
+  const pending = ask(client, reached);
   await Bun.sleep(0);
   Bun.sleepSync(500);
-  expect((await asked).status).toBe(200);
+  expect((await pending).status).toBe(200);
   await stop();
 });
 

@@ -19,7 +19,7 @@ function door(tls: Awaited<ReturnType<typeof newCertificate>> | null): {
 } {
   const asked: PipelineRequest[] = [];
   const bound = bind(roomGet, { run: async () => ({ outcome: "found", body: {} }) } as never);
-  const road = {
+  const pipeline = {
     begin: new Admission(),
     run: async ({ operation }: Bound, request: PipelineRequest) => {
       asked.push(request);
@@ -31,7 +31,7 @@ function door(tls: Awaited<ReturnType<typeof newCertificate>> | null): {
   };
   const deps = {
     operations: [bound],
-    road,
+    road: pipeline,
     ports: { urls: () => ({ base_url: "http://127.0.0.1", domain: null }) },
     mcp: null,
     web: null,

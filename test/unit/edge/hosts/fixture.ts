@@ -96,8 +96,8 @@ export function entry(
 }
 
 /** An owner that is a foreign HTTP server: it sends these bytes to `answers` requests on each connection, and closes it at the next. */
-export function rawOwner(at: Member, said: string, answers = Number.POSITIVE_INFINITY) {
-  let asked = "";
+export function rawOwner(at: Member, response: string, answers = Number.POSITIVE_INFINITY) {
+  let received = "";
   let closed = 0;
   const sockets = new Set<Bun.Socket<{ heard: string; left: number }>>();
   const server = Bun.listen<{ heard: string; left: number }>({
@@ -110,11 +110,11 @@ export function rawOwner(at: Member, said: string, answers = Number.POSITIVE_INF
         sockets.add(socket);
       },
       data: (socket, bytes) => {
-        asked += bytes.toString("latin1");
+        received += bytes.toString("latin1");
         socket.data.heard += bytes.toString("latin1");
         if (!socket.data.heard.includes("\r\n\r\n")) return;
         socket.data.heard = "";
-        if (socket.data.left-- > 0) socket.write(Buffer.from(said, "latin1"));
+        if (socket.data.left-- > 0) socket.write(Buffer.from(response, "latin1"));
         else socket.end();
       },
       close: (socket) => {
@@ -127,7 +127,7 @@ export function rawOwner(at: Member, said: string, answers = Number.POSITIVE_INF
   return {
     reached: { host_id: at.host_id, address: `127.0.0.1:${server.port}`, certificate: at.own.cert },
     get asked() {
-      return asked;
+      return received;
     },
     get closed() {
       return closed;

@@ -217,10 +217,10 @@ test("a client that does not read blocks the owner", async () => {
 });
 
 test("events arrive one by one, and the owner is notified immediately of a client's disconnect", async () => {
-  let gone = 0;
+  let disconnects = 0;
   let say: (text: string) => void = () => {};
   await using hosts = await pair((request) => {
-    request.signal.addEventListener("abort", () => gone++);
+    request.signal.addEventListener("abort", () => disconnects++);
     const events = new ReadableStream({
       start: (controller) => {
         say = (text) => controller.enqueue(`data: ${text}\n\n`);
@@ -237,27 +237,27 @@ test("events arrive one by one, and the owner is notified immediately of a clien
     expect(Buffer.from((await reader?.read())?.value ?? []).toString()).toBe(`data: ${n}\n\n`);
     say(String(n + 1));
   }
-  expect(gone).toBe(0);
+  expect(disconnects).toBe(0);
   const leftAt = performance.now();
   leaving.abort();
-  await until(() => gone === 1);
+  await until(() => disconnects === 1);
   expect(performance.now() - leftAt).toBeLessThan(500);
 });
 
 test("a client that disconnects before the response aborts the call at the owner", async () => {
-  let [begun, gone] = [0, 0];
+  let [started, disconnected] = [0, 0];
   await using hosts = await pair(async (request) => {
-    begun++;
+    started++;
     await new Promise<void>((left) => request.signal.addEventListener("abort", () => left()));
-    gone++;
+    disconnected++;
     return new Response("late");
   });
   const leaving = new AbortController();
-  const asked = fetch(hosts.url, { method: "POST", body: "{}", signal: leaving.signal }).catch(() => "left");
-  await until(() => begun === 1);
+  const response = fetch(hosts.url, { method: "POST", body: "{}", signal: leaving.signal }).catch(() => "left");
+  await until(() => started === 1);
   leaving.abort();
-  expect(await asked).toBe("left");
-  await until(() => gone === 1);
+  expect(await response).toBe("left");
+  await until(() => disconnected === 1);
 });
 
 test("a client that has disconnected already sends no request", async () => {
@@ -268,8 +268,8 @@ test("a client that has disconnected already sends no request", async () => {
   });
   const request = () => new Request("http://a.example/", { method: "POST", body: "{}" });
   for (let n = 0; n < 3; n++) {
-    const asked = forwardRequest(hosts.client, hosts.reached, request(), ABOUT, AbortSignal.abort());
-    await expect(asked).rejects.toThrow("abort");
+    const forwarded = forwardRequest(hosts.client, hosts.reached, request(), ABOUT, AbortSignal.abort());
+    await expect(forwarded).rejects.toThrow("abort");
   }
   expect(
     (await forwardRequest(hosts.client, hosts.reached, request(), ABOUT, new AbortController().signal)).status,
@@ -380,10 +380,10 @@ test.each([
   ["another protocol", "HTTP/2 200\r\n\r\n"],
   ["a protocol that was not requested", "HTTP/1.1 101 Switching\r\nupgrade: x\r\n\r\n"],
   ["a head without end", `HTTP/1.1 200 OK\r\nx-a: ${"a".repeat(70_000)}`],
-])("an owner's response with %s is rejected, and its connection closed", async (_, said) => {
+])("an owner's response with %s is rejected, and its connection closed", async (_, response) => {
   using made = await members("owner", "entry");
   const [owner, member] = made;
-  const raw = rawOwner(owner, said);
+  const raw = rawOwner(owner, response);
   using client = clientOf(member);
   const door = entry(client, raw.reached);
   const answer = await fetch(door.url);
@@ -483,9 +483,9 @@ test("fields are sent as JSON, and header values cannot add headers", async () =
       { status: 202 },
     );
   });
-  const gone = new AbortController().signal;
+  const endSignal = new AbortController().signal;
   const ask = (request: Parameters<typeof forwardJson>[2]) =>
-    forwardJson(hosts.client, hosts.reached, request, ABOUT, gone);
+    forwardJson(hosts.client, hosts.reached, request, ABOUT, endSignal);
   const answer = await ask({
     method: "POST",
     path: "/v1/x",
@@ -515,14 +515,14 @@ test("a request is not forwarded to its own host", async () => {
     return new Response("hello");
   });
   const about = { ...ABOUT, own: "owner" };
-  const asked = forwardRequest(
+  const forwarded = forwardRequest(
     hosts.client,
     hosts.reached,
     new Request("http://a.example/"),
     about,
     new AbortController().signal,
   );
-  await expect(asked).rejects.toThrow();
+  await expect(forwarded).rejects.toThrow();
   expect(received).toBe(0);
 });
 
@@ -550,9 +550,9 @@ test("a streamed response is its events, as they arrive, until it is cancelled o
   const ask = async (path: string) =>
     await forwardJson(hosts.client, hosts.reached, { method: "GET", path }, ABOUT, new AbortController().signal);
   const { events } = await ask("/broken");
-  const told: unknown[] = [];
-  for await (const some of events?.events ?? []) told.push(...some);
-  expect(told).toMatchObject([
+  const received: unknown[] = [];
+  for await (const some of events?.events ?? []) received.push(...some);
+  expect(received).toMatchObject([
     { id: 0, data: { seq: 0, type: "started" } },
     { id: 1, data: { seq: 1, type: "stdout" }, data_b64: Buffer.from("\u00fc ab") },
     { id: null, data: { type: "error", code: "host_unreachable" } },

@@ -9,7 +9,7 @@ import { forwardJson } from "../../../../daemon/edge/hosts/forward.ts";
 import { scratch, until } from "../tls-fixture.ts";
 import { ABOUT, clientOf, descriptors, listen, members } from "./fixture.ts";
 
-const gone = new AbortController().signal;
+const endSignal = new AbortController().signal;
 
 /** An owner in a separate process, which can be stopped. */
 const SERVER = `
@@ -39,11 +39,17 @@ test("a caller at a frozen host gets an error, and at a slow host a response", a
   const child = spawn(process.execPath, [file("server.ts", SERVER), ...files], {
     stdio: ["ignore", "pipe", "inherit"],
   });
-  const port = await new Promise<string>((said) => createInterface({ input: child.stdout }).once("line", said));
+  const port = await new Promise<string>((resolve) => createInterface({ input: child.stdout }).once("line", resolve));
   const reached = { host_id: "owner", address: `127.0.0.1:${port}`, certificate: owner.own.cert };
   using client = clientOf(member);
   const ask = (ms: number) =>
-    forwardJson(client, reached, { method: "POST", path: "/x", query: { ms: String(ms) }, fields: {} }, ABOUT, gone);
+    forwardJson(
+      client,
+      reached,
+      { method: "POST", path: "/x", query: { ms: String(ms) }, fields: {} },
+      ABOUT,
+      endSignal,
+    );
   try {
     expect((await ask(2500)).status).toBe(200);
     expect((await ask(0)).status).toBe(200);
@@ -73,7 +79,9 @@ test("a host that accepts no connections costs few descriptors, for any number o
     "time.sleep(60)",
   ].join("\n");
   const child = spawn("python3", ["-c", program], { stdio: ["ignore", "pipe", "inherit"] });
-  const port = Number(await new Promise<string>((said) => createInterface({ input: child.stdout }).once("line", said)));
+  const port = Number(
+    await new Promise<string>((resolve) => createInterface({ input: child.stdout }).once("line", resolve)),
+  );
   const waiting = Array.from({ length: 4 }, () => connect(port, "127.0.0.1").on("error", () => {}));
   await until(() => waiting.some((each) => !each.connecting));
   using client = clientOf(member);
@@ -82,12 +90,12 @@ test("a host that accepts no connections costs few descriptors, for any number o
   const codes = new Set<unknown>();
   for (let round = 0; round < 3; round++) {
     const startedAt = performance.now();
-    const asked = Array.from({ length: 300 }, () =>
-      forwardJson(client, reached, { method: "GET", path: "/x" }, ABOUT, gone).catch(
+    const requests = Array.from({ length: 300 }, () =>
+      forwardJson(client, reached, { method: "GET", path: "/x" }, ABOUT, endSignal).catch(
         (error: ServiceError) => error.code,
       ),
     );
-    for (const code of await Promise.all(asked)) codes.add(code);
+    for (const code of await Promise.all(requests)) codes.add(code);
     expect(performance.now() - startedAt).toBeLessThan(2000);
   }
   expect([...codes]).toEqual(["host_unreachable"]);
@@ -104,7 +112,7 @@ test("a slow call is not aborted while the host responds to others, nor during a
     return new Response("done");
   });
   using client = clientOf(member);
-  const ask = (path: string) => forwardJson(client, reached, { method: "GET", path }, ABOUT, gone);
+  const ask = (path: string) => forwardJson(client, reached, { method: "GET", path }, ABOUT, endSignal);
   const slow = ask("/slow");
   for (let n = 0; n < 10; n++) {
     expect((await ask("/")).status).toBe(200);

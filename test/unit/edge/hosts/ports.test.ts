@@ -55,9 +55,9 @@ async function connected(port: number, first: Uint8Array): Promise<OpenPort> {
 }
 
 /** Those ports alone, all of them public. */
-function gateOf(labels: readonly string[], port: number, looked: string[] = []): Gate {
+function gateOf(labels: readonly string[], port: number, lookups: string[] = []): Gate {
   const has = (label: string) => {
-    looked.push(label);
+    lookups.push(label);
     return labels.includes(label);
   };
   return {
@@ -101,15 +101,15 @@ async function twoHosts() {
   const made = await members("owner", "entry");
   const [owner, member] = made;
   const server = guest();
-  const looked: string[] = [];
+  const lookups: string[] = [];
   /** Host-only operations that were carried out. */
   const peered: string[] = [];
-  const does = (what: string) => async () => {
-    peered.push(what);
+  const does = (operation: string) => async () => {
+    peered.push(operation);
     return {};
   };
   const peers = { receive: does("receive"), settle: does("settle"), fits: does("fits") };
-  const there = door("owner", gateOf([WEB], server.port, looked), { peers: peers as never });
+  const there = door("owner", gateOf([WEB], server.port, lookups), { peers: peers as never });
   const inside = there.serveMembers({ hostname: "127.0.0.1", port: 0 }, { own: owner.own, members: [member.own.cert] });
   const reached = { host_id: "owner", address: `127.0.0.1:${inside.url.port}`, certificate: owner.own.cert } as Host;
   const client = clientOf(member);
@@ -117,7 +117,7 @@ async function twoHosts() {
   const here = door("entry", gateOf([], 0), { others: client, labels });
   return {
     url: here.url,
-    looked,
+    looked: lookups,
     peered,
     client,
     reached,
@@ -137,15 +137,15 @@ test("a request passes unchanged, and the server receives no headers of hosts", 
   const headers = { "x-request-id": "my own", "x-roomd-hop": "1", authorization: "Basic app" };
   const answer = await at(`/p/${WEB}/a/b?c=d`, { method: "POST", body: "hello", headers });
   expect([answer.status, answer.headers.get("x-roomd-host")]).toEqual([200, "owner"]);
-  const told = (await answer.json()) as Json;
-  expect(told).toMatchObject({ method: "POST", path: "/a/b?c=d", body: "hello" });
-  expect(told.headers).toMatchObject({
+  const received = (await answer.json()) as Json;
+  expect(received).toMatchObject({ method: "POST", path: "/a/b?c=d", body: "hello" });
+  expect(received.headers).toMatchObject({
     authorization: "Basic app",
     "x-request-id": "my own",
     "x-forwarded-for": "127.0.0.1",
   });
-  expect(told.headers["x-forwarded-prefix"]).toBe(`/p/${WEB}`);
-  expect(Object.keys(told.headers).filter((name) => name.startsWith("x-roomd"))).toEqual([]);
+  expect(received.headers["x-forwarded-prefix"]).toBe(`/p/${WEB}`);
+  expect(Object.keys(received.headers).filter((name) => name.startsWith("x-roomd"))).toEqual([]);
   const large = "x".repeat(2_000_000);
   const put = (await (await at(`/p/${WEB}/`, { method: "PUT", body: large })).json()) as Json;
   expect(put.body).toBe(large);
@@ -166,8 +166,8 @@ test("paths of calls between hosts reach a port's server on a port's name", asyn
     expect((await fetch(new URL(path, hosts.url), init)).status).toBe(404);
     // As if it were carried for a client.
     const about = { ip: null, request_id: null, own: "entry" };
-    const asked = { method: "POST", path, fields: {} };
-    const carried = await forwardJson(hosts.client, hosts.reached, asked, about, AbortSignal.timeout(5000));
+    const request = { method: "POST", path, fields: {} };
+    const carried = await forwardJson(hosts.client, hosts.reached, request, about, AbortSignal.timeout(5000));
     expect(carried.status).toBe(404);
   }
   expect(hosts.peered).toEqual([]);
@@ -177,12 +177,12 @@ test("paths of calls between hosts reach a port's server on a port's name", asyn
 
 test("a WebSocket is forwarded", async () => {
   await using hosts = await twoHosts();
-  const heard = Promise.withResolvers<unknown>();
+  const received = Promise.withResolvers<unknown>();
   const socket = new WebSocket(new URL(`/p/${WEB}/ws`, hosts.url).href.replace("http", "ws"));
   socket.onopen = () => socket.send("you");
-  socket.onmessage = ({ data }) => heard.resolve(data);
-  socket.onerror = () => heard.reject(new Error("it failed"));
-  expect(await heard.promise).toBe("heard you");
+  socket.onmessage = ({ data }) => received.resolve(data);
+  socket.onerror = () => received.reject(new Error("it failed"));
+  expect(await received.promise).toBe("heard you");
   socket.close();
 });
 
@@ -205,8 +205,8 @@ test("many unknown labels cause few queries, and an invalid label none", async (
   });
   using client = clientOf(member);
   const labels = new Locator({ question: PORTS, client, own: "entry", others: () => [reached as Host] });
-  const asked = await Promise.all(Array.from({ length: 500 }, (_, index) => labels.hostOf(`l-${index}`)));
-  expect(asked.flatMap((host, index) => (host ? [index] : []))).toEqual([7]);
+  const located = await Promise.all(Array.from({ length: 500 }, (_, index) => labels.hostOf(`l-${index}`)));
+  expect(located.flatMap((host, index) => (host ? [index] : []))).toEqual([7]);
   expect(questions.length).toBeLessThanOrEqual(6);
   const before = questions.length;
   await Promise.all([

@@ -14,7 +14,7 @@ test("300 reads that end together are three writes", () => {
   };
   const records = new AuditCommit({ database, auditReads: true } as unknown as AuditCommitDeps);
   const caller = { kind: "key", key_id: "key_1", org_id: "org_1", name: "k" };
-  const walk = {
+  const context = {
     phase: { is: "found" },
     operation: { name: "me_get", method: "GET", audit: "me.read" },
     request: {},
@@ -26,7 +26,7 @@ test("300 reads that end together are three writes", () => {
   } as unknown as RequestContext;
   for (let n = 0; n < 300; n++)
     expect(
-      records.settle(walk, { kind: "done", status: 200, done: { outcome: "ok" }, location: null, replayed: false }),
+      records.settle(context, { kind: "done", status: 200, done: { outcome: "ok" }, location: null, replayed: false }),
     ).toBeNull();
   expect(writes).toHaveLength(3);
 });

@@ -66,8 +66,8 @@ test("of a key's large responses the newest stay; evicted calls are not repeated
     const now = Date.now();
     while (Date.now() === now);
   }
-  const gone = await idempotency.begin(callOf("first")).catch((error: unknown) => error);
-  expect(gone).toMatchObject({ code: "history_gone", options: { details: { status: 200 } } });
+  const failure = await idempotency.begin(callOf("first")).catch((error: unknown) => error);
+  expect(failure).toMatchObject({ code: "history_gone", options: { details: { status: 200 } } });
   // Not a second time either.
   await expect(idempotency.begin(callOf("first"))).rejects.toMatchObject({ code: "history_gone" });
   await expect(idempotency.begin({ ...callOf("first"), body_sha256: "other" })).rejects.toMatchObject({

@@ -38,7 +38,7 @@ let good: number;
 let cutKey: () => void;
 let caller: AbortController;
 let logged: string[];
-let road: Pipeline;
+let pipeline: Pipeline;
 let told: Told[];
 let requests: number;
 /** Streams that the verb returns in addition. */
@@ -59,7 +59,7 @@ beforeEach(() => {
       }, vital),
   };
   [good, told, requests, cutKey, logged, streams] = [-1, [], 0, () => {}, [], {}];
-  road = newRoad();
+  pipeline = newRoad();
 });
 afterEach(() => database.close());
 
@@ -88,7 +88,7 @@ function newRoad(): Pipeline {
 type Does = (call: KeyCall) => Promise<object> | object;
 
 /** Makes the call, always the same one; `does` is the work of its verb. */
-async function make(does: Does = () => ({}), find = (): unknown => undefined, by = road) {
+async function make(does: Does = () => ({}), find = (): unknown => undefined, by = pipeline) {
   const request_id = `req_${++requests}`;
   caller = new AbortController();
   const bound = bind(roomCreate, {
@@ -146,15 +146,15 @@ interface Seen {
 
 /** A verb that never ends, as if its daemon were killed; returns the record at that time. */
 async function cutOff(begin: (call: KeyCall) => Promise<unknown>): Promise<Seen> {
-  const begun = Promise.withResolvers<Phase["is"]>();
+  const started = Promise.withResolvers<Phase["is"]>();
   void make(async (call) => {
     await begin(call);
-    begun.resolve(phaseOf(call));
+    started.resolve(phaseOf(call));
     return await new Promise<never>(() => {});
   });
-  const phase = await begun.promise;
+  const phase = await started.promise;
   const record = recordOf(`req_${requests}`);
-  road = newRoad();
+  pipeline = newRoad();
   return { reply: null, record, phase };
 }
 
@@ -249,8 +249,8 @@ async function watched(does: Does): Promise<Seen> {
 describe("a call with an Idempotency-Key", () => {
   test.each(Object.entries(LEAVES) as [Fault, Left][])("when %s", async (fault, left) => {
     const { reply, record, phase } = await FAULTS[fault]();
-    const heard = reply === null ? "nothing" : reply.kind === "done" ? "answer" : "refusal";
-    expect({ answer: heard, record }).toEqual({ answer: left.answer, record: left.record });
+    const answered = reply === null ? "nothing" : reply.kind === "done" ? "answer" : "refusal";
+    expect({ answer: answered, record }).toEqual({ answer: left.answer, record: left.record });
     // Before its verb starts, its phase cannot be observed.
     expect(phase ?? "arrived").toBe(left.in);
 

@@ -39,11 +39,11 @@ async function asked(after: string | undefined, hosts = [FIRST, SELF, LAST, GONE
   };
   const done = await events.ofAll(orgEvents, ask, reading, { after, follow: false }, own);
   done.events?.cancel();
-  const told: StreamEvent[] = [];
+  const received: StreamEvent[] = [];
   const toHost = async () => {
     const { events: mine } = await events.forHost(reading, { after: found.last }, own);
-    for await (const each of mine?.events ?? []) told.push(...each);
-    return told.map(({ data }) => data);
+    for await (const each of mine?.events ?? []) received.push(...each);
+    return received.map(({ data }) => data);
   };
   return { found, toHost };
 }

@@ -75,7 +75,7 @@ function timelineOf({ others = [B], position, follow = true, answers = {} }: Set
       if (next === undefined) throw new Error("nobody there");
       return typeof next === "number" ? { status: next } : { status: 200, events: next.reply };
     },
-    patience: (_, begun) => Promise.race([begun.catch(() => null), Bun.sleep(30).then(() => null)]),
+    patience: (_, started) => Promise.race([started.catch(() => null), Bun.sleep(30).then(() => null)]),
     cursorOf: ({ places }) => JSON.stringify(places),
     lost: () => {},
     cut: () => cut.push("cut"),
@@ -90,13 +90,13 @@ function timelineOf({ others = [B], position, follow = true, answers = {} }: Set
 
 /** The first `count` events, in order. */
 async function take({ reply }: Timeline, count: number) {
-  const told: StreamEvent[] = [];
-  while (told.length < count) {
+  const received: StreamEvent[] = [];
+  while (received.length < count) {
     const { done, value } = await reply.events.next();
     if (done) break;
-    told.push(...value);
+    received.push(...value);
   }
-  return told.map(({ data }) => data as { seq?: number; cursor?: string; type?: string; code?: string });
+  return received.map(({ data }) => data as { seq?: number; cursor?: string; type?: string; code?: string });
 }
 
 describe("a timeline of several hosts", () => {
@@ -105,9 +105,9 @@ describe("a timeline of several hosts", () => {
     const { timeline, own } = timelineOf({ answers: { b: [b] } });
     own.tell(record(1));
     await timeline.start();
-    const told = await take(timeline, 2);
-    expect(told.map(({ seq }) => seq).sort()).toEqual([1, 8]);
-    expect(JSON.parse(told.at(-1)?.cursor ?? "")).toEqual({ own: 1, [chainNameOf(B)]: 8 });
+    const received = await take(timeline, 2);
+    expect(received.map(({ seq }) => seq).sort()).toEqual([1, 8]);
+    expect(JSON.parse(received.at(-1)?.cursor ?? "")).toEqual({ own: 1, [chainNameOf(B)]: 8 });
     timeline.end();
     expect([own.isCancelled, b.isCancelled]).toEqual([true, true]);
   });
@@ -117,8 +117,12 @@ describe("a timeline of several hosts", () => {
     const again = new Source(place(8), record(9));
     const { timeline, asked } = timelineOf({ answers: { b: [first, again] } });
     await timeline.start();
-    const told = await take(timeline, 3);
-    expect(told).toMatchObject([{ seq: 8 }, { type: "ping", warnings: [expect.stringContaining(" b ")] }, { seq: 9 }]);
+    const received = await take(timeline, 3);
+    expect(received).toMatchObject([
+      { seq: 8 },
+      { type: "ping", warnings: [expect.stringContaining(" b ")] },
+      { seq: 9 },
+    ]);
     expect(asked).toEqual([
       ["b", undefined, true],
       ["b", 8, false],
@@ -152,8 +156,8 @@ describe("a timeline of several hosts", () => {
     expect([refused.own.isCancelled, refused.cut]).toEqual([true, ["ended"]]);
     const later = timelineOf({ answers: { b: [503, 410] } });
     await later.timeline.start();
-    const told = await take(later.timeline, 10);
-    expect(told).toMatchObject([{ type: "ping" }, { type: "error", code: "history_gone" }]);
+    const received = await take(later.timeline, 10);
+    expect(received).toMatchObject([{ type: "ping" }, { type: "error", code: "history_gone" }]);
     expect(later.own.isCancelled).toBe(true);
   });
 
@@ -173,9 +177,9 @@ describe("a timeline of several hosts", () => {
     const { timeline, own, asked } = timelineOf({ follow: false, others: [B, C], answers: { b: [b] } });
     own.end();
     await timeline.start();
-    const told = await take(timeline, 10);
-    expect(told.filter(({ type }) => type === undefined)).toMatchObject([{ seq: 1 }]);
-    expect(told.filter(({ type }) => type === "ping")).toEqual([
+    const received = await take(timeline, 10);
+    expect(received.filter(({ type }) => type === undefined)).toMatchObject([{ seq: 1 }]);
+    expect(received.filter(({ type }) => type === "ping")).toEqual([
       { type: "ping", warnings: [expect.stringContaining(" c ")] },
     ]);
     expect(asked).toHaveLength(2);

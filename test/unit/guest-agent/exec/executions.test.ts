@@ -38,8 +38,8 @@ beforeEach(() => {
     makeJournal: () => new Journal({ kept_bytes: KEPT_OUTPUT_BYTES, open: openNothing }),
   });
   const methods = executionMethods(executions);
-  agent = new PlayedAgent((stream, asked) => {
-    void methods[asked.method as keyof typeof methods](stream, asked);
+  agent = new PlayedAgent((stream, request) => {
+    void methods[request.method as keyof typeof methods](stream, request);
   });
 });
 afterEach(() => {

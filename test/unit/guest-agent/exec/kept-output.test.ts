@@ -183,9 +183,9 @@ describe("a passive reader", () => {
 
   test("does not keep another reader from setting the pace, however far ahead", async () => {
     const slow = await journal.reader(0);
-    const ahead = await journal.reader(0, true);
+    const fast = await journal.reader(0, true);
     const writing = write(200);
-    await ahead.next(64 * KIB, true);
+    await fast.next(64 * KIB, true);
     expect(await isHeld(writing)).toBe(true);
     slow.close();
     await writing;

@@ -117,12 +117,12 @@ test("a reply has the serial of its call, and an error its name", () => {
 });
 
 test("calls share a connection, and each gets its own reply, in any order and pieces", async () => {
-  const asked: number[] = [];
+  const serials: number[] = [];
   const served = serve((socket, serial, message) => {
     expect(message.includes("roomd-sbx_1.scope")).toBe(true);
-    asked.push(serial);
-    if (asked.length < 3) return;
-    const [first = 0, second = 0, third = 0] = asked;
+    serials.push(serial);
+    if (serials.length < 3) return;
+    const [first = 0, second = 0, third = 0] = serials;
     const bytes = Buffer.concat([
       answerTo(third, 3, "org.example.No", "third"),
       answerTo(first),

@@ -69,8 +69,8 @@ test("a scope is started with its first process in one call to systemd", () => {
 });
 
 test("a machine that becomes a sandbox gets the sandbox's limits, permanently", () => {
-  const told = { member: "SetUnitProperties", signature: "sba(sv)", body: ["roomd-sbx_1.scope", true, LIMITED] };
-  expect(limitCall("sbx_1", LIMITS)).toMatchObject(told);
+  const expected = { member: "SetUnitProperties", signature: "sba(sv)", body: ["roomd-sbx_1.scope", true, LIMITED] };
+  expect(limitCall("sbx_1", LIMITS)).toMatchObject(expected);
 });
 
 test("all sandboxes together have a lower disk weight than the daemon", () => {
@@ -79,29 +79,29 @@ test("all sandboxes together have a lower disk weight than the daemon", () => {
 });
 
 test("a process is reported as in its scope once it is, also while a previous scope still ends", async () => {
-  const said: string[] = [];
+  const calls: string[] = [];
   const groups = ["0::/system.slice/roomd.service\n", "0::/roomd.slice/roomd-sbx_1.scope\n"];
   const call = async ({ member }: MethodCall) => {
-    said.push(member);
-    const refusals = said.filter((name) => name === "StartTransientUnit").length;
+    calls.push(member);
+    const refusals = calls.filter((name) => name === "StartTransientUnit").length;
     if (member === "StartTransientUnit" && refusals < 3) throw new BusError(member, exists);
     if (member === "SetUnitProperties") throw new BusError(member, { name: "org.example.No", message: "no" });
   };
   const exists = { name: "org.freedesktop.systemd1.UnitExists", message: "Unit was already loaded" };
   await makeScopes({ call }, () => groups.shift() ?? "").confine("sbx_1", 11, LIMITS);
-  expect(said).toEqual(["SetUnitProperties", ...Array.from({ length: 3 }, () => "StartTransientUnit")]);
+  expect(calls).toEqual(["SetUnitProperties", ...Array.from({ length: 3 }, () => "StartTransientUnit")]);
   expect(groups).toEqual([]);
 });
 
 test("a process gets a separate scope if its sandbox's scope of an earlier version accepts no more", async () => {
-  const said: string[] = [];
+  const calls: string[] = [];
   const refused = { name: "org.freedesktop.DBus.Error.InvalidArgs", message: "not available on non-delegated units" };
   const call = async ({ member, body }: MethodCall) => {
-    said.push(`${member} ${body[0]}`);
+    calls.push(`${member} ${body[0]}`);
     if (member === "AttachProcessesToUnit") throw new BusError(member, refused);
   };
   await makeScopes({ call }, () => "0::/roomd.slice/roomd-sbx_1-14.scope\n").add("sbx_1", 14);
-  expect(said).toEqual(["AttachProcessesToUnit roomd-sbx_1.scope", "StartTransientUnit roomd-sbx_1-14.scope"]);
+  expect(calls).toEqual(["AttachProcessesToUnit roomd-sbx_1.scope", "StartTransientUnit roomd-sbx_1-14.scope"]);
 });
 
 test("a process that exits before it is in its scope, or that systemd refuses, is an immediate error", async () => {
@@ -109,8 +109,10 @@ test("a process that exits before it is in its scope, or that systemd refuses, i
     throw new BusError("StartTransientUnit", { name: "org.freedesktop.DBus.Error.AccessDenied", message: "" });
   };
   await expect(makeScopes({ call: refuse }).confine("sbx_1", 11, LIMITS)).rejects.toThrow("AccessDenied");
-  const gone = 2 ** 22 + 1;
-  await expect(makeScopes({ call: async () => {} }).confine("sbx_1", gone, LIMITS)).rejects.toThrow("ended before");
+  const missingPid = 2 ** 22 + 1;
+  await expect(makeScopes({ call: async () => {} }).confine("sbx_1", missingPid, LIMITS)).rejects.toThrow(
+    "ended before",
+  );
 });
 
 test("cgroup v2: the disk is weighted if its scheduler supports it, and otherwise only the rest", () => {

@@ -31,22 +31,22 @@ function watched(sync: (own: () => Promise<void>) => Promise<void>): Temporary {
 }
 
 it("flushes a large file while it arrives, and all of it at its end", async () => {
-  let asked = 0;
+  let flushCount = 0;
   await using temporary = watched((own) => {
-    asked++;
+    flushCount++;
     return own();
   });
   for (let n = 0; n < 9; n++) await temporary.write(PIECE);
-  expect(asked).toBe(2);
+  expect(flushCount).toBe(2);
   await temporary.finish(0o644);
-  expect(asked).toBe(3);
+  expect(flushCount).toBe(3);
   await temporary.place(toRaw("large"), "refuse");
   expect(readFileSync(join(base, "large")).equals(Buffer.concat(Array(9).fill(PIECE)))).toBe(true);
 });
 
 it("fails to finish if an earlier flush failed", async () => {
-  let asked = 0;
-  await using temporary = watched((own) => (asked++ === 0 ? Promise.reject(new Error("EIO")) : own()));
+  let flushCount = 0;
+  await using temporary = watched((own) => (flushCount++ === 0 ? Promise.reject(new Error("EIO")) : own()));
   for (let n = 0; n < 5; n++) await temporary.write(PIECE);
   await expect(temporary.finish(0o644)).rejects.toThrow("EIO");
 });

@@ -12,19 +12,19 @@ async function deadlineOf(nonce: string | null, startMs?: number): Promise<numbe
   const log = makeLog("error", () => {});
   const known = { generation: 1, secret: null, nonce };
   const connection = new GuestConnection(CID, IDENTITY, known, log, NOTHING_TO_ASK, startMs);
-  const told = Promise.withResolvers<number>();
+  const received = Promise.withResolvers<number>();
   const link = {
     ports: { to: 1, from: null },
     closed: new Promise(() => {}),
     close: () => {},
     hello: async () => ({ guest_cid: CID, nonce: nonce ?? "", generation: 1 }),
     welcome: (_: unknown, deadlineMs: number) => {
-      told.resolve(deadlineMs);
+      received.resolve(deadlineMs);
       return new Promise(() => {});
     },
   } as unknown as GuestLink;
   connection.accept(link);
-  return await told.promise;
+  return await received.promise;
 }
 
 test("it is longer by that time at the first set-up, and not afterwards", async () => {

@@ -6,9 +6,9 @@ import { PlayedAgent, stateOf } from "../../domain/executions/agent-fixture.ts";
 
 /** An agent that receives a request, and answers on demand. */
 function slowAgent() {
-  const asked = Promise.withResolvers<Stream>();
-  const agent = new PlayedAgent((stream) => asked.resolve(stream));
-  return { agent, asked: asked.promise };
+  const opened = Promise.withResolvers<Stream>();
+  const agent = new PlayedAgent((stream) => opened.resolve(stream));
+  return { agent, asked: opened.promise };
 }
 
 test("its close succeeds after its client has disconnected: the command is ending", async () => {

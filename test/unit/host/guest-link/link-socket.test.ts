@@ -58,13 +58,13 @@ test("a guest that requests more than its allowance is not read from until it ha
   const { socket, link, receive } = connected();
   link.believe();
   const request = new TextEncoder().encode('{"method":"egress_resolve","name":"a.example"}');
-  let asked = 0;
-  for (; socket.reading && asked < 5000; asked++) {
-    receive(encodeFrame(FrameType.open, 2 * asked + 2, request));
-    if (asked % 16 === 15) await nextTurns();
+  let requestCount = 0;
+  for (; socket.reading && requestCount < 5000; requestCount++) {
+    receive(encodeFrame(FrameType.open, 2 * requestCount + 2, request));
+    if (requestCount % 16 === 15) await nextTurns();
   }
-  expect(asked).toBeGreaterThan(500);
-  expect(asked).toBeLessThan(620);
+  expect(requestCount).toBeGreaterThan(500);
+  expect(requestCount).toBeLessThan(620);
   clock.mockRestore();
   await vi.waitFor(() => expect(socket.reading).toBe(true));
 });

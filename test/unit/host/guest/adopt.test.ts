@@ -15,10 +15,10 @@ const own = processOf(process.pid) as ProcessRecord;
 /** Adopts the recorded guest, on a host that has no transport now; resolves with the reason of the failure, and the requested transport. */
 async function adopted(record: object | null, hostNow?: () => GuestHost) {
   const home = mkdtempSync("/tmp/roomd-u-");
-  const asked: string[] = [];
+  const requests: string[] = [];
   const host = {
     transportOf: (kind: string, firstPort: number) => {
-      asked.push(`${kind} ${firstPort}`);
+      requests.push(`${kind} ${firstPort}`);
       throw new ServiceError("not_ready", { detail: "not now" });
     },
   } as unknown as GuestHost;
@@ -32,7 +32,7 @@ async function adopted(record: object | null, hostNow?: () => GuestHost) {
       () => null,
       (error: unknown) => error,
     );
-    return { why, asked };
+    return { why, asked: requests };
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
@@ -54,11 +54,11 @@ test("its ports are root's if the host has a secret, and otherwise those that an
 });
 
 test("a QEMU that has exited ends the guest, even if the host lacks a requirement", async () => {
-  const lacking = () => {
+  const failing = () => {
     throw new ServiceError("not_ready", { detail: "There is no virtiofsd on this host." });
   };
   const ended = expect.objectContaining({ message: QEMU_ENDED });
-  expect((await adopted({ qemu: { pid: 1, start_ticks: "0" } }, lacking)).why).toEqual(ended);
-  expect((await adopted(null, lacking)).why).toEqual(ended);
-  expect((await adopted({}, lacking)).why).toMatchObject({ code: "not_ready" });
+  expect((await adopted({ qemu: { pid: 1, start_ticks: "0" } }, failing)).why).toEqual(ended);
+  expect((await adopted(null, failing)).why).toEqual(ended);
+  expect((await adopted({}, failing)).why).toMatchObject({ code: "not_ready" });
 });

@@ -31,13 +31,13 @@ vi.mock("../../../../daemon/host/guest/start.ts", () => ({
       process: { pid: process.pid, exited: new Promise(() => {}) },
       onConsole: (hear: (bytes: Uint8Array) => void) => {
         const rehearsed = () => hear(new TextEncoder().encode(REHEARSED_LINE));
-        heard.on("line", rehearsed);
-        return () => heard.off("line", rehearsed);
+        emitter.on("line", rehearsed);
+        return () => emitter.off("line", rehearsed);
       },
       resume: async () => {},
       resizeMemory: async (mib: number) => void given.push(mib),
       pause: async () => {},
-      typeLine: () => heard.emit("line"),
+      typeLine: () => emitter.emit("line"),
     };
     return { parts: { plan, machine }, timings: {}, end: async () => void ended.push(name) };
   },
@@ -51,7 +51,7 @@ vi.mock("../../../../daemon/host/guest/leftovers.ts", () => ({
 }));
 /** For each launched machine, a signal that fires once a caller waits for it. */
 const signals: AbortSignal[] = [];
-const heard = new EventEmitter();
+const emitter = new EventEmitter();
 const killed = new Set<string>();
 /** Memory that machines were given while they rehearsed. */
 const given: number[] = [];

@@ -198,7 +198,7 @@ test("code that plugs a device before it is recorded does not compile", async ()
   const plugged: unknown[] = [];
   const machine = {
     plugVsock: async (device: unknown) => void plugged.push(device),
-    plugDrive: async (...where: unknown[]) => void plugged.push(where),
+    plugDrive: async (...args: unknown[]) => void plugged.push(args),
   } as unknown as Machine;
   const endpoint = { device: "device" } as unknown as VsockEndpoint;
   const own = processOf(process.pid) as ProcessRecord;

@@ -62,8 +62,8 @@ test.each(Object.entries(NONSENSE))("%s ends the QEMU that sends it", async (_wh
   const { process, at } = startMoody({ after: "query-status", ...says });
   try {
     const machine = await connectMachine(process, at);
-    const asked = machine.find();
-    await expect(asked).rejects.toThrow(/QMP/);
+    const result = machine.find();
+    await expect(result).rejects.toThrow(/QMP/);
     const end = await machine.qmp.closed;
     expect(end).toEqual({ by: "nonsense", error: expect.any(NonsenseError) });
     expect(end.by === "nonsense" && end.error.message).toMatch(why);

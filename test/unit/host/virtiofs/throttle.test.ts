@@ -119,7 +119,7 @@ test("a share is paused until the work is done; concurrent calls wait, and it ke
   const restraints = new Throttle();
   restraints.set(share, "open", LARGEST);
   const seen: string[] = [];
-  const asked = await restraints.still(
+  const result = await restraints.still(
     () => [share],
     async () => {
       await untilStands(true);
@@ -131,7 +131,7 @@ test("a share is paused until the work is done; concurrent calls wait, and it ke
       return { asking };
     },
   );
-  await asked.asking;
+  await result.asking;
   await untilStands(false);
   expect([seen, mayWrite()]).toEqual([["still", "asked"], false]);
   const failing = restraints.still(

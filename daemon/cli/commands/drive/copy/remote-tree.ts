@@ -97,8 +97,8 @@ function remoteTree(name: string, calls: Calls): Tree {
 function entryOf(top: string, { path, path_b64, type, mode, target }: ListedEntry): TreeEntry {
   const prefix = top === "/" ? "/" : `${top}/`;
   const below = path.slice(prefix.length);
-  const strange = process.platform === "win32" ? /^(|\.\.?)$|[\0\\:]/ : /^(|\.\.?)$|\0/;
-  if (!path.startsWith(prefix) || below.split("/").some((name) => strange.test(name))) {
+  const invalidName = process.platform === "win32" ? /^(|\.\.?)$|[\0\\:]/ : /^(|\.\.?)$|\0/;
+  if (!path.startsWith(prefix) || below.split("/").some((name) => invalidName.test(name))) {
     throw new CliError(`The listing of ${top} has an entry that cannot be below it: ${path}`);
   }
   // A name that is not UTF-8 cannot be requested.

@@ -82,12 +82,12 @@ export async function copyDirectory(transfer: Transfer, from: string, to: string
 const parentOf = (path: string) => path.slice(0, Math.max(0, path.lastIndexOf("/")));
 
 /** The same content; reports the number of bytes read so far to `told`. */
-function counted(content: Content, told: (bytes: number) => void): Content {
+function counted(content: Content, onProgress: (bytes: number) => void): Content {
   const parts = async function* () {
     let bytes = 0;
     for await (const part of content.stream) {
       bytes += part.byteLength;
-      told(bytes);
+      onProgress(bytes);
       yield part;
     }
   };

@@ -69,9 +69,9 @@ async function beginWith<T>(
     try {
       const link = await reach(started);
       await faultPoint("exec.before");
-      const asked = ask(link, start);
+      const response = ask(link, start);
       await faultPoint("exec.sent");
-      return { begun: await asked, again: started === "unknown" };
+      return { begun: await response, again: started === "unknown" };
     } catch (error) {
       // The command may have started. A retry is safe: the guest recognizes the exec_id and runs the command once.
       if (isLinkLost(error)) {

@@ -93,10 +93,10 @@ export function outputToOf(tag: string): string | null {
 /** Equal for all requests with equal content, in any order and spelling. */
 function fingerprintOf(input: InputOf<typeof executionStart>, stdin: Stdin | null): string {
   const { argv, command, cwd, env, user, timeout_ms, max_output_bytes, output_to, stdin_open } = input;
-  const asked = {
+  const normalized = {
     ...{ argv, command, cwd, user, timeout_ms, max_output_bytes, output_to, stdin_open },
     env: Object.entries(env ?? {}).sort(([one], [other]) => (one < other ? -1 : 1)),
     stdin: stdin?.sha256 ?? null,
   };
-  return createHash("sha256").update(JSON.stringify(asked)).digest("hex");
+  return createHash("sha256").update(JSON.stringify(normalized)).digest("hex");
 }

@@ -24,11 +24,11 @@ export async function runCommand(
   request: CommandRequest,
   input: CommandInput,
   save: SaveStreams,
-  begun: (following: Pick<Following, "execution" | "existing">) => void = () => {},
+  onStarted: (following: Pick<Following, "execution" | "existing">) => void = () => {},
 ): Promise<OutputOf<typeof sandboxExec>> {
   const captures = capturesFor(input);
   const following = await beginFollowed(reach, request);
-  begun(following);
+  onStarted(following);
   const over = new AbortController();
   const fed = feedAll(reach, request, over.signal);
   const saving = input.output_to === undefined ? null : new Saving(input.output_to, save);

@@ -170,9 +170,9 @@ test.each([
   ["climbs", { "/out/../../escaped": file("x") }],
   ["has no directory of its own", { "/out/up/escaped": file("x") }],
   ["is below a link of the same listing", { "/out/up": link(".."), "/out/up/escaped": file("x") }],
-])("writes nothing outside DST for a name that %s", async (_, strange) => {
+])("writes nothing outside DST for a name that %s", async (_, entries) => {
   using directory = scratch();
-  await using service = await serving({ "/out": DIRECTORY, ...strange });
+  await using service = await serving({ "/out": DIRECTORY, ...entries });
   const options = { ...service, cwd: directory.path };
   mkdirSync(join(directory.path, "copy"));
   expect((await run(["cp", "-r", "r/w:/out/.", "copy"], options)).status).toBe(1);

@@ -15,12 +15,12 @@ const lines = (...events: object[]) =>
   });
 
 const isStream = ({ path }: Seen) => path.includes("/stream");
-const begun = () => Response.json({ exec_id: "e", state: "running" }, { status: 201 });
+const startedResponse = () => Response.json({ exec_id: "e", state: "running" }, { status: 201 });
 
 /** A service at which each stream is the next of these. */
 function streaming(...streams: (() => Response)[]) {
   return standIn((seen) => {
-    if (!isStream(seen)) return begun();
+    if (!isStream(seen)) return startedResponse();
     return streams.shift()?.() ?? problem({ status: 500, code: "internal", detail: "No more streams." });
   });
 }
@@ -119,7 +119,7 @@ test("pipes standard input through in parts that carry their offset", async () =
       return lines(exit());
     }
     const body = seen.body as { data_b64?: string; offset?: number; eof?: boolean };
-    if (!seen.path.endsWith("/stdin")) return begun();
+    if (!seen.path.endsWith("/stdin")) return startedResponse();
     expect(body.offset).toBe(received.reduce((sum, part) => sum + part.byteLength, 0));
     received.push(Buffer.from(body.data_b64 ?? "", "base64"));
     if (body.eof) over.resolve();
@@ -148,7 +148,7 @@ test("the first ctrl-c goes to the command; a second one leaves it running", asy
   const encoder = new TextEncoder();
   await using service = await standIn((seen) => {
     if (seen.path.endsWith("/signal")) signalled.resolve();
-    if (!isStream(seen)) return begun();
+    if (!isStream(seen)) return startedResponse();
     const body = new ReadableStream({
       start: (controller) => controller.enqueue(encoder.encode(`${JSON.stringify(out(1, "ready\n"))}\n`)),
     });
@@ -209,12 +209,12 @@ test("on a terminal: silence of a command is reported, but never within an unfin
 });
 
 test("reports that the sandbox ran out of memory, for the command or one of its processes", async () => {
-  for (const [fields, status, said] of [
+  for (const [fields, status, expected] of [
     [{ exit_code: null, signal: "SIGKILL" }, 137, "roomd: ended by SIGKILL: the sandbox ran out of memory\n"],
     [{ exit_code: 3 }, 3, "roomd: a process of the command was ended by SIGKILL: the sandbox ran out of memory\n"],
   ] as const) {
     await using made = await streaming(() => lines(exit({ oom: true, ...fields })));
-    expect(await run(["exec", "a", "w", "--", "x"], made)).toEqual({ status, stdout: "", stderr: said });
+    expect(await run(["exec", "a", "w", "--", "x"], made)).toEqual({ status, stdout: "", stderr: expected });
   }
 });
 
@@ -230,7 +230,7 @@ async function endedBy(signal: NodeJS.Signals, words: string[]): Promise<number>
       await Promise.race([exited.promise, Bun.sleep(3000)]);
       return Response.json({});
     }
-    if (!isStream(seen) && !seen.path.endsWith("/exec")) return begun();
+    if (!isStream(seen) && !seen.path.endsWith("/exec")) return startedResponse();
     started.resolve();
     await ended.promise;
     return isStream(seen) ? lines(killed) : Response.json(killed);

@@ -59,8 +59,8 @@ test("resumes a broken stream from the last byte", async () => {
 });
 
 test("reports an end that is not retryable, and --json prints events unchanged", async () => {
-  const gone = { type: "error", code: "invalid_state", detail: "The sandbox is destroyed.", retryable: false };
-  await using service = await serving(LIST, lines(watching(0), gone), lines(watching(0), EXIT));
+  const errorEvent = { type: "error", code: "invalid_state", detail: "The sandbox is destroyed.", retryable: false };
+  await using service = await serving(LIST, lines(watching(0), errorEvent), lines(watching(0), EXIT));
   const refused = await run(["terminal", "watch", "r", "w"], { env: service.env });
   expect(refused).toMatchObject({ status: 1, stderr: expect.stringContaining("The sandbox is destroyed.") });
   const { stdout } = await run(["terminal", "watch", "r", "w", "--json"], { env: service.env });

@@ -282,8 +282,8 @@ describe("on a terminal", () => {
     terminal.type("d");
     terminal.resize(24, 80);
     await terminal.shows("DISK▾", resized);
-    const asked = service.seen.length;
-    await until("another request is sent", () => service.seen.length > asked + 1);
+    const sentCount = service.seen.length;
+    await until("another request is sent", () => service.seen.length > sentCount + 1);
     terminal.type("q");
     expect(await terminal.ended).toEqual({ exit_code: 0, signal: 0 });
     expect(terminal.text.endsWith(`\x1b[?25h${OFF}`)).toBe(true);

@@ -81,11 +81,11 @@ describe("a change", () => {
   });
 
   test("that drops a record and closes the gap names the next record, even with new numbers", () => {
-    const gone = 40_000;
+    const removed = 40_000;
     const closed = whole
-      .filter(({ seq }) => seq !== gone)
-      .map((row) => (row.seq > gone ? { ...row, seq: row.seq - 1 } : row));
-    expect(brokenAt(closed)).toBe(gone);
+      .filter(({ seq }) => seq !== removed)
+      .map((row) => (row.seq > removed ? { ...row, seq: row.seq - 1 } : row));
+    expect(brokenAt(closed)).toBe(removed);
   });
 
   test("that swaps two records names the first of them", () => {

@@ -90,21 +90,21 @@ test.each(Object.keys(READS))(
       let before = () => {};
       using _ = watchReads(() => before());
       days.reconnect();
-      const beside = openConnection(days.file, { alone: false });
+      const extra = openConnection(days.file, { alone: false });
       try {
-        const expected = await read(beside.queries);
+        const expected = await read(extra.queries);
         count = 0;
         before = () => {
           if (++count !== nth) return;
-          const counted = before;
+          const original = before;
           before = () => {};
           finish(days);
-          before = counted;
+          before = original;
         };
-        expect(await read(beside.queries), `closed before read ${nth}`).toEqual(expected);
+        expect(await read(extra.queries), `closed before read ${nth}`).toEqual(expected);
       } finally {
         before = () => {};
-        beside.close();
+        extra.close();
       }
     }
   },

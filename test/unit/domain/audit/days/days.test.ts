@@ -366,13 +366,13 @@ test.each([
 test("a record of a closed day is found by its id, and that of an execution by its name", async () => {
   await using days = new Days();
   for (const day of [0, 1, 2]) await days.add(day);
-  const [wanted] = listAudit(days.queries, { org_id: ORG, order: "asc", after: 30, limit: 1 });
+  const [expected] = listAudit(days.queries, { org_id: ORG, order: "asc", after: 30, limit: 1 });
   await days.close();
   const within = { org_id: ORG, room_uids: null, agent_id: null };
   const found = await readHere(
     readRecord,
     days.queries,
-    { within, wanted: { audit_id: wanted?.audit_id ?? "" } },
+    { within, wanted: { audit_id: expected?.audit_id ?? "" } },
     everyone,
   );
   expect(parsed(found)).toMatchObject({ seq: 31 });
@@ -398,14 +398,14 @@ describe("a walk on the event loop", () => {
   test.each([
     ["of executions", ofExecutions],
     ["of a room's events", ofEvents],
-  ])("%s opens one closed day in a step", async (_, walk) => {
+  ])("%s opens one closed day in a step", async (_, scan) => {
     await using days = new Days();
     for (const day of [0, 1, 2, 3, 4, 5]) await days.add(day, 20);
     await days.close();
     await days.reopen();
     const openFiles = () => readdirSync("/proc/self/fd").filter((fd) => linkOf(fd).startsWith(days.directory)).length;
     const counts = [openFiles()];
-    for (const steps = walk(days); ; ) {
+    for (const steps = scan(days); ; ) {
       const { done } = steps.next();
       counts.push(openFiles());
       if (done) break;

@@ -39,8 +39,8 @@ test.each(["asc", "desc"] as const)(
       const [first] = parsed(
         await reads.read(readStretch, { org_id: ORG, room_uid: "rom_2", after: 1500, last: 99_999 }, by),
       );
-      const wanted = all.filter(({ seq, room_uid }) => seq > 1500 && room_uid === "rom_2").map(({ seq }) => seq);
-      expect(first?.seq).toBe(Math.min(...wanted));
+      const seqs = all.filter(({ seq, room_uid }) => seq > 1500 && room_uid === "rom_2").map(({ seq }) => seq);
+      expect(first?.seq).toBe(Math.min(...seqs));
     } finally {
       await reads.close();
     }

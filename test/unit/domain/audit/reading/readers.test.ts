@@ -10,12 +10,12 @@ function following(readers: Readers) {
   const names: string[] = [];
   const ends = new Map<string, () => void>();
   const add = (org: string, name: string) => {
-    const gone = new AbortController();
+    const controller = new AbortController();
     const end = () => {
       names.splice(names.indexOf(name), 1);
-      gone.abort();
+      controller.abort();
     };
-    readers.add({ org_id: org as OrgId }, gone.signal, end);
+    readers.add({ org_id: org as OrgId }, controller.signal, end);
     names.push(name);
     ends.set(name, end);
   };

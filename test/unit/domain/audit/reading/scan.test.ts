@@ -45,10 +45,10 @@ test("a scan ends when its caller disconnects", async () => {
   const left = new AbortController();
   const scan = { org_id: ORG, outcome: "success", order: "asc" } as const;
   const all = { kind: "", scan, limit: RECORDS };
-  const looked: number[] = [];
+  const sizes: number[] = [];
   const steps = (function* () {
     for (const rows of scanAudit(connection.queries, scan, 100)) {
-      looked.push(rows.length);
+      sizes.push(rows.length);
       left.abort();
       yield;
     }
@@ -56,6 +56,6 @@ test("a scan ends when its caller disconnects", async () => {
   const pieces = new Pieces(loopTime, ownerOf(ORG), "audit", { signal: left.signal });
   await expect(inPieces(steps, pieces)).rejects.toThrow("aborted");
   // Steps of the piece under way are done: the scan has 60 of them.
-  expect(looked.length).toBeLessThan(20);
+  expect(sizes.length).toBeLessThan(20);
   expect(parsed(await readHere(readPage, connection.queries, all, everyone)).items.length).toBeGreaterThan(RECORDS / 2);
 });

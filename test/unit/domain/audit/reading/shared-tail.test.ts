@@ -44,11 +44,11 @@ test("every reader gets each record once, in order, for any start and any rate o
       const over = new AbortController();
       const tail = tails.join("room", source, over.signal);
       const read = (reader: (typeof readers)[number] | undefined) => {
-        const told = reader ? tail.after(reader.at) : null;
-        if (!reader || !told) return false;
-        expect(told.events.length).toBeLessThanOrEqual(AT_ONCE);
-        reader.seen.push(...told.events.map(({ id }) => Number(id)));
-        reader.at = told.last;
+        const batch = reader ? tail.after(reader.at) : null;
+        if (!reader || !batch) return false;
+        expect(batch.events.length).toBeLessThanOrEqual(AT_ONCE);
+        reader.seen.push(...batch.events.map(({ id }) => Number(id)));
+        reader.at = batch.last;
         return true;
       };
       for (const each of steps) {
@@ -68,10 +68,10 @@ test("many up-to-date readers cost one read", () => {
   const { source, grow, reads } = chainOf();
   const tail = new SharedTails().join("room", source, new AbortController().signal);
   grow(20, true);
-  const told = tail.after(0);
-  expect(told?.events).toHaveLength(20);
+  const batch = tail.after(0);
+  expect(batch?.events).toHaveLength(20);
   // The very same list, so that it is written once.
-  for (let reader = 1; reader < 20; reader++) expect(tail.after(0)).toBe(told);
+  for (let reader = 1; reader < 20; reader++) expect(tail.after(0)).toBe(batch);
   expect(reads()).toBe(1);
   expect(tail.after(20)).toBe(null);
 });
@@ -83,9 +83,9 @@ test("records are retained once, for any reader's position", () => {
   grow(1000, false);
   grow(1, true);
   expect(tail.after(0)?.events).toHaveLength(2);
-  const told = tail.after(1);
-  expect(told?.events.map(({ id }) => id)).toEqual([1002]);
-  for (let seq = 2; seq <= 1001; seq++) expect(tail.after(seq)).toBe(told);
+  const batch = tail.after(1);
+  expect(batch?.events.map(({ id }) => id)).toEqual([1002]);
+  for (let seq = 2; seq <= 1001; seq++) expect(tail.after(seq)).toBe(batch);
 });
 
 test("is released with its last follower", () => {

@@ -13,18 +13,21 @@ beforeEach(() => {
 });
 afterEach(() => room[Symbol.dispose]());
 
-const noted: StartedWork[] = [];
-const once = (begun?: StartedWork) => ({
-  work: Object.assign(new UnkeptEffects(), { begun, noteFirst: async (note: StartedWork) => void noted.push(note) }),
+const recorded: StartedWork[] = [];
+const once = (started?: StartedWork) => ({
+  work: Object.assign(new UnkeptEffects(), {
+    begun: started,
+    noteFirst: async (note: StartedWork) => void recorded.push(note),
+  }),
 });
-const append = (begun?: StartedWork) =>
-  room.call("fs_write", { path: "/log", content: "line\n", append: true }, {}, undefined, once(begun));
+const append = (started?: StartedWork) =>
+  room.call("fs_write", { path: "/log", content: "line\n", append: true }, {}, undefined, once(started));
 const log = () => readFileSync(room.path("log"), "utf8");
 
 test("an append records its offset before it writes", async () => {
   await append();
   await append();
-  expect(noted.splice(0)).toEqual([{ at: 0 }, { at: 5 }]);
+  expect(recorded.splice(0)).toEqual([{ at: 0 }, { at: 5 }]);
   expect(log()).toBe("line\nline\n");
 });
 
@@ -47,8 +50,8 @@ test("an append that created its file is not repeated", async () => {
 });
 
 test("a create-only file exists for a retry of its call, and for no other call", async () => {
-  const write = (begun?: StartedWork) =>
-    room.call("fs_write", { path: "/new", content: "x", overwrite: false }, {}, undefined, once(begun));
+  const write = (started?: StartedWork) =>
+    room.call("fs_write", { path: "/new", content: "x", overwrite: false }, {}, undefined, once(started));
   expect((await write()).outcome).toBe("created");
   await expect(write()).rejects.toMatchObject({ code: "already_exists" });
   expect((await write({ at: 0 })).outcome).toBe("created");
@@ -58,12 +61,12 @@ test("a create-only file exists for a retry of its call, and for no other call",
 
 test("a moved file is found at its target, and another file is not mistaken for it", async () => {
   writeFileSync(room.path("draft"), "x");
-  const move = (begun?: StartedWork) =>
-    room.call("fs_move", { from: "/draft", to: "/final" }, {}, undefined, once(begun));
-  noted.length = 0;
+  const move = (started?: StartedWork) =>
+    room.call("fs_move", { from: "/draft", to: "/final" }, {}, undefined, once(started));
+  recorded.length = 0;
   await move();
-  const [begun] = noted.splice(0);
-  expect((await move(begun)).outcome).toBe("ok");
+  const [started] = recorded.splice(0);
+  expect((await move(started)).outcome).toBe("ok");
   await expect(move()).rejects.toMatchObject({ code: "path_not_found" });
   await expect(move({ moved: "another" })).rejects.toMatchObject({ code: "path_not_found" });
 });

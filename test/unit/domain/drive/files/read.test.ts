@@ -110,11 +110,11 @@ describe("fs_read", () => {
     writeFileSync(room.path("f"), "a".repeat(1024 * 1024));
     const open = () => readdirSync("/proc/self/fd").length;
     const before = open();
-    const gone = new AbortController();
-    const answers = await Promise.all([1, 2].map(() => room.call("fs_read", { path: "f" }, {}, gone.signal)));
+    const controller = new AbortController();
+    const answers = await Promise.all([1, 2].map(() => room.call("fs_read", { path: "f" }, {}, controller.signal)));
     expect(open()).toBe(before + 2);
     await answers[0]?.stream?.bytes.cancel();
-    gone.abort();
+    controller.abort();
     await vi.waitFor(() => expect(open()).toBe(before));
   });
 
@@ -184,8 +184,8 @@ describe("file_get", () => {
     await bytesOf(await room.call("file_get", { path: "f" }));
     await (await room.call("file_get", { path: "f" })).bytes?.stream.cancel();
     const caller = new AbortController();
-    const gone = await room.call("file_get", { path: "f" }, {}, caller.signal);
-    const reader = gone.bytes?.stream.getReader();
+    const response = await room.call("file_get", { path: "f" }, {}, caller.signal);
+    const reader = response.bytes?.stream.getReader();
     await reader?.read();
     caller.abort();
     await expect(reader?.read()).rejects.toThrow();

@@ -156,11 +156,11 @@ test("after an undisturbed measure, until the next one starts, it is exact", () 
 test("reservations count until released, and calls together admit no more than the limits", () => {
   const claims = fc.array(fc.record({ bytes: fc.nat(50), entries: fc.nat(2) }), { maxLength: 20 });
   fc.assert(
-    fc.property(claims, fc.nat(60), fc.nat(6), (asked, bytes, entries) => {
+    fc.property(claims, fc.nat(60), fc.nat(6), (requested, bytes, entries) => {
       const limits = { bytes: 100, entries: 10 };
       const estimate = new Estimate();
       estimate.finish(found([], { used_bytes: bytes, entry_count: entries }));
-      const admitted = asked.filter((claim) => {
+      const admitted = requested.filter((claim) => {
         const verdict = estimate.admits(claim, limits);
         const fits = verdict.bytes === "yes" && verdict.entries === "yes";
         if (fits) estimate.claim(claim);

@@ -197,10 +197,10 @@ describe("appending to a long file", () => {
 
   test("is kept if the caller disconnects before it is read", async () => {
     writeFileSync(room.path("log"), Buffer.alloc(60 * MIB, 1));
-    const gone = new AbortController();
-    const adding = add("log", gone.signal);
+    const controller = new AbortController();
+    const adding = add("log", controller.signal);
     await expect.poll(() => room.drive.measure(room.room)).toBeDefined();
-    gone.abort();
+    controller.abort();
     const { body } = await adding;
     expect(body.size_bytes).toBe(60 * MIB + 1);
     expect([null, sha256(Buffer.concat([Buffer.alloc(60 * MIB, 1), Buffer.from("x")]))]).toContain(body.sha256);

@@ -25,9 +25,9 @@ describe("measuring a drive", () => {
       mkdirSync(join(directory, "below"), { recursive: true });
       for (const name of ["a", "b"]) writeFileSync(join(directory, name), "x");
       const self = { pid: process.pid, start_ticks: startTicks() };
-      let counted = 0;
+      let turnCount = 0;
       const turn = async () => {
-        if (counted++ === when) rmSync(directory, { recursive: true, force: true });
+        if (turnCount++ === when) rmSync(directory, { recursive: true, force: true });
       };
       const { is_complete, entry_count } = await measureTree(directory, {
         shares: [self],

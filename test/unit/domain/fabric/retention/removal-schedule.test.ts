@@ -22,14 +22,14 @@ const LOG = {
   debug: () => onSwept(),
 };
 let database: Database;
-const begun: History[] = [];
+const histories: History[] = [];
 beforeEach(() => {
   const connection = openConnection(":memory:");
   migrate(connection);
   database = makeDatabase(connection);
 });
 afterEach(async () => {
-  for (const history of begun.splice(0)) history.stop();
+  for (const history of histories.splice(0)) history.stop();
   await database.close();
 });
 
@@ -64,7 +64,7 @@ async function full(
     }
   });
   const history = new History(among, budget, LOG as unknown as Log);
-  begun.push(history);
+  histories.push(history);
   return { history, budget };
 }
 
@@ -141,9 +141,9 @@ describe("no caller waits for space", () => {
 
   test("once the caller has disconnected", async () => {
     const { history } = await full([{}, {}], stuck());
-    const gone = new AbortController();
-    const waiting = history.makeSpace(HOLDER.org_id, () => gone.signal);
-    gone.abort();
+    const controller = new AbortController();
+    const waiting = history.makeSpace(HOLDER.org_id, () => controller.signal);
+    controller.abort();
     const timer = new Promise((done) => setTimeout(done, 500, "late"));
     expect(await Promise.race([waiting, timer])).toBe(undefined);
   });

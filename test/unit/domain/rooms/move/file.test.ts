@@ -73,7 +73,7 @@ async function read(bytes: Buffer, { size = 65_536, bounds = BOUNDS as UnpackBou
   return about;
 }
 
-const line = (said: object) => Buffer.from(`${JSON.stringify(said)}\n`);
+const line = (value: object) => Buffer.from(`${JSON.stringify(value)}\n`);
 const places = () => ({ room: join(home, "into", "room"), sandboxes: join(home, "into", "sandboxes") });
 const first = line({ roomd_room: 2, about: ABOUT });
 
@@ -160,8 +160,8 @@ describe("a room's file", () => {
     ["another form", { roomd_room: 1, about: ABOUT }],
     ["no room", { roomd_room: 2 }],
     ["a room_uid that is a place", { roomd_room: 2, about: { ...ABOUT, room: { ...ABOUT.room, room_uid: "../x" } } }],
-  ])("is rejected as %s", async (_what, said) => {
-    await expect(read(line(said))).rejects.toThrow(NotWhole);
+  ])("is rejected as %s", async (_what, header) => {
+    await expect(read(line(header))).rejects.toThrow(NotWhole);
   });
 
   test("from an untrusted source counts by its disk usage, however small its pieces are", async () => {

@@ -63,9 +63,9 @@ function addFaults(state: State, host: HostId, rules: Rules, add: Add): void {
   if (row && answers(state, host, rules, true)) {
     // A removed host that has not read its removal yet: its acknowledged writes are lost with it.
     if (directory.gone !== host) add("acknowledges a write", written(state, host), true);
-    const gone: Row = { state: "destroyed", epoch: row.epoch, move: null };
+    const endedRow: Row = { state: "destroyed", epoch: row.epoch, move: null };
     const hasEnded = directory.gone !== host || state.hasEnded;
-    if (!hosts[host].leaving) add("ends the room", withHost({ ...state, hasEnded }, host, { row: gone }), true);
+    if (!hosts[host].leaving) add("ends the room", withHost({ ...state, hasEnded }, host, { row: endedRow }), true);
   }
   if (!isUp || row?.state !== "active") return;
   const move = row.move === null ? rules.giveUp(row.epoch, hosts[host].copy.owner, host) : null;
@@ -104,8 +104,8 @@ function addLeaving(state: State, host: HostId, rules: Rules, add: Add): void {
   const go = (change: Partial<Host>, from = state) => withHost(from, host, change);
   const mayBegin = row?.state === "active" && row.move === null && !leaving && !settling;
   if (mayBegin && state.moves > 0 && copy.gone !== to && rules.mayLeave(row.epoch, copy.owner, host)) {
-    const begun = { next: 0, epoch: copy.owner?.epoch ?? 0, said: null };
-    add("begins to move the room", go({ leaving: begun }, { ...state, moves: state.moves - 1 }), true);
+    const started = { next: 0, epoch: copy.owner?.epoch ?? 0, said: null };
+    add("begins to move the room", go({ leaving: started }, { ...state, moves: state.moves - 1 }), true);
   }
   if (!leaving || row?.state !== "active") return;
   const { next, epoch, said } = leaving;
@@ -139,8 +139,8 @@ function addLeaving(state: State, host: HostId, rules: Rules, add: Add): void {
   if (step === "retire")
     add("lets the room go", go({ leaving: null, row: { ...row, state: "destroyed", move: null } }));
   const isCertain = row.move?.claiming === true;
-  const alone = goal.reading ? withHost(state, to, { reading: { ...goal.reading, isOpen: false } }) : state;
-  add("abandons the move", go({ leaving: null, settling: row.move ? begin(isCertain) : null }, alone));
+  const closedState = goal.reading ? withHost(state, to, { reading: { ...goal.reading, isOpen: false } }) : state;
+  add("abandons the move", go({ leaving: null, settling: row.move ? begin(isCertain) : null }, closedState));
 }
 
 const begin = (isCertain: boolean): Settling => ({ at: "asking", isCertain, said: null, decision: null });

@@ -143,7 +143,7 @@ export const RULES = {
   },
 
   /** Whether the other host has the room, by its reply, the epoch of its row. */
-  isThere: (said: number, epoch: number): boolean => said > epoch,
+  isThere: (replyEpoch: number, epoch: number): boolean => replyEpoch > epoch,
 
   /** Whether the other host is queried before the owner is read. */
   asks: (move: Move): boolean => move.claiming,

@@ -116,7 +116,7 @@ class Fixture implements AsyncDisposable {
 
   /** Dependencies of the functions of a move; each call that others could see is in `calls`. */
   deps(host: HostId, directory: Partial<RoomDeps["directory"]>, rest: object = {}): MoveDeps {
-    const said = (name: string, work: (...given: never[]) => unknown = () => undefined) => {
+    const recorded = (name: string, work: (...given: never[]) => unknown = () => undefined) => {
       return (...given: never[]) => {
         this.calls.push(name);
         return work(...given);
@@ -124,7 +124,7 @@ class Fixture implements AsyncDisposable {
     };
     const follow = Object.entries(directory).map(([name, work]) => [
       name,
-      ["host", "owner", "placedOn"].includes(name) ? work : said(name, work as never),
+      ["host", "owner", "placedOn"].includes(name) ? work : recorded(name, work as never),
     ]);
     return {
       ...{ database: this.database, hostId: host, retentionSeconds: 60, paths: this.paths, log: LOG },
@@ -316,11 +316,11 @@ export const REAL: Real = {
     return changes.length === 0 ? undefined : fixture.owner();
   },
 
-  isThere: async (said, epoch) => {
+  isThere: async (replyEpoch, epoch) => {
     await using fixture = new Fixture();
     fixture.row("host-1", epoch, { move: { to: "host-2", epoch, claiming: true } });
     const directory = { host: () => hostOf("host-2"), trueOwner: reached };
-    const peers = () => ({ settle: async () => ({ epoch: said }) });
+    const peers = () => ({ settle: async () => ({ epoch: replyEpoch }) });
     const isUnknown = await reaches(() => settleMove(fixture.deps("host-1", directory, { peers }), ROOM));
     if (isUnknown !== (fixture.room().state === "active"))
       throw new Error("the room is gone, and its owner is not known");

@@ -90,9 +90,9 @@ async function create(input: object = {}) {
     drop: () => {},
     growth: () => ({ overcommit_percent, others_mib: 0, resident_mib: new Map() }),
   } as unknown as Supervisors;
-  const asked = { room_id: "r", agent_id: "a", guest_cid: 9100, memory_mib: 128, template_id: "docker", ...input };
+  const request = { room_id: "r", agent_id: "a", guest_cid: 9100, memory_mib: 128, template_id: "docker", ...input };
   const call = trialCall(CALLER as unknown as Caller);
-  return await makeCreate(deps, supervisors).run(call, asked, ROOM, NO_TRANSFER);
+  return await makeCreate(deps, supervisors).run(call, request, ROOM, NO_TRANSFER);
 }
 
 test("a template is noted as used once a sandbox of it exists, and not by a refused create", async () => {
@@ -120,11 +120,11 @@ test("if memory is lacking, waiting machines have to release it, as long as they
 });
 
 describe("without guest_cid and memory_mib", () => {
-  const asked = { guest_cid: undefined, memory_mib: undefined };
+  const omitted = { guest_cid: undefined, memory_mib: undefined };
 
   test("concurrent creates get distinct CIDs, none of another program, and the template's memory", async () => {
     overcommit_percent = 10_000;
-    await Promise.all(Array.from({ length: 60 }, (_, at) => create({ ...asked, agent_id: `a-${at}` })));
+    await Promise.all(Array.from({ length: 60 }, (_, at) => create({ ...omitted, agent_id: `a-${at}` })));
     const rows = undestroyed(database.queries);
     expect(new Set(rows.map(({ guest_cid }) => guest_cid)).size).toBe(60);
     expect(rows.map(({ guest_cid }) => guest_cid)).not.toContain(FOREIGN);
@@ -144,13 +144,13 @@ describe("without guest_cid and memory_mib", () => {
       if (taken < 3) write(cid, `b-${taken++}`);
       return cid;
     };
-    await create(asked);
+    await create(omitted);
     expect(taken).toBe(3);
     expect(undestroyed(database.queries)).toHaveLength(4);
   });
 
   test("is refused if all CIDs are in use", async () => {
     cids.next = () => new FreeCids().next(database.queries, { firstFree: () => null });
-    await expect(create(asked)).rejects.toMatchObject({ code: "insufficient_capacity" });
+    await expect(create(omitted)).rejects.toMatchObject({ code: "insufficient_capacity" });
   });
 });

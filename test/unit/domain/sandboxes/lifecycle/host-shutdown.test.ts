@@ -139,11 +139,11 @@ describe("at the host's shutdown", () => {
 });
 
 test("after the boot a skipped sandbox has its reason, and a partly saved one reports that", async () => {
-  const gone = () => Promise.reject(new Error("its QEMU has ended"));
+  const failing = () => Promise.reject(new Error("its QEMU has ended"));
   using host = await makeHost([
-    { agent_id: "left", state: "running", status_reason: "not_saved", adopt: gone },
-    { agent_id: "half", state: "hibernating", status_reason: "host_shutdown", adopt: gone },
-    { agent_id: "cut", state: "creating", adopt: gone },
+    { agent_id: "left", state: "running", status_reason: "not_saved", adopt: failing },
+    { agent_id: "half", state: "hibernating", status_reason: "host_shutdown", adopt: failing },
+    { agent_id: "cut", state: "creating", adopt: failing },
   ]);
   await host.named("half").adopt();
   expect(host.told().slice(0, 2)).toEqual(["left failed host_restart", "half failed host_restart"]);

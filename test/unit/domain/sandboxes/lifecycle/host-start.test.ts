@@ -24,10 +24,10 @@ function hostStart(host: Host, { crashed = false, lacks = () => null as string |
 }
 
 /** As the daemon does it: each sandbox is adopted, and found in its previous state. */
-async function start(host: Host, begun: HostStart, mostMs?: number): Promise<void> {
+async function start(host: Host, starting: HostStart, mostMs?: number): Promise<void> {
   const found = host.rows();
   for (const row of found) void host.supervisors.get(row.sandbox_id)?.adopt();
-  await begun.resume(found, mostMs);
+  await starting.resume(found, mostMs);
 }
 
 const asleep = { state: "hibernated", status_reason: "host_shutdown" } as const;
@@ -66,19 +66,19 @@ describe("when the service starts", () => {
       return host.guest(agent_id).guest;
     };
     using host = await makeHost(["a", "b", "c"].map((agent_id) => ({ agent_id, ...asleep, restore })));
-    const begun = hostStart(host);
+    const starting = hostStart(host);
     let isReady = false;
-    const ready = start(host, begun).then(() => {
+    const ready = start(host, starting).then(() => {
       isReady = true;
     });
     await until("two sandboxes are being restored", () => restored.length === 2);
     await Bun.sleep(20);
-    expect([restored, begun.awaited, isReady]).toEqual([["a", "b"], 3, false]);
+    expect([restored, starting.awaited, isReady]).toEqual([["a", "b"], 3, false]);
     gates.get("a")?.resolve();
     await until("the third sandbox is being restored", () => restored.length === 3);
     for (const { resolve } of gates.values()) resolve();
     await ready;
-    expect([begun.awaited, host.told()]).toEqual([0, ["a", "b", "c"].map((name) => `${name} running resumed`)]);
+    expect([starting.awaited, host.told()]).toEqual([0, ["a", "b", "c"].map((name) => `${name} running resumed`)]);
   });
 
   test("a failed resume leaves the sandbox on disk with a reason, and delays no other", async () => {
@@ -87,9 +87,9 @@ describe("when the service starts", () => {
       { agent_id: "hangs", ...asleep, restore: () => new Promise(() => {}) },
       { agent_id: "fine", ...asleep },
     ]);
-    const begun = hostStart(host);
-    await start(host, begun, 300);
-    expect(begun.awaited).toBe(0);
+    const starting = hostStart(host);
+    await start(host, starting, 300);
+    expect(starting.awaited).toBe(0);
     expect(host.told()).toEqual([
       "broken hibernated resume_failed",
       "hangs resuming host_shutdown",
@@ -109,11 +109,11 @@ describe("when the service starts", () => {
   test("a sandbox for which the host lacks a requirement is retried later", async () => {
     using host = await makeHost([{ agent_id: "a", ...asleep }]);
     let lack: string | null = "There is no virtiofsd on this host.";
-    const begun = hostStart(host, { lacks: () => lack });
-    await start(host, begun);
+    const starting = hostStart(host, { lacks: () => lack });
+    await start(host, starting);
     expect(host.told()).toEqual(["a hibernated host_shutdown"]);
     lack = null;
-    begun.again(host.rows());
+    starting.again(host.rows());
     await host.named("a").published.until(({ state }) => state === "running", 5_000);
   });
 
@@ -134,18 +134,18 @@ describe("when the service starts", () => {
       return host.guest(agent_id).guest;
     };
     using host = await makeHost(["a", "b", "c"].map((agent_id) => ({ agent_id, ...asleep, restore })));
-    const begun = hostStart(host);
-    const done = start(host, begun);
+    const starting = hostStart(host);
+    const done = start(host, starting);
     await until(
       "two sandboxes are resuming",
       () => host.told().filter((line) => line.includes("resuming")).length === 2,
     );
-    begun.stop();
+    starting.stop();
     up.resolve();
     await done;
     expect(host.told().at(-1)).toBe("c hibernated host_shutdown");
     // Nor does it start another one.
-    begun.again(host.rows());
+    starting.again(host.rows());
     await Bun.sleep(20);
     expect(host.told().at(-1)).toBe("c hibernated host_shutdown");
   });

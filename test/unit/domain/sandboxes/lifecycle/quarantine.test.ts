@@ -38,8 +38,8 @@ afterEach(async () => {
 /** Sandboxes that were all being adopted when the service crashed. */
 function crashed(...sandboxes: string[]): void {
   for (const [at, id] of sandboxes.entries()) {
-    const what = { room_uid: "rom_1", org_id: "org_1", agent_id: id, state: "running", egress_mode: "none" };
-    insertRow(connection, database, "sandboxes", { ...what, sandbox_id: id, guest_cid: 9100 + at });
+    const row = { room_uid: "rom_1", org_id: "org_1", agent_id: id, state: "running", egress_mode: "none" };
+    insertRow(connection, database, "sandboxes", { ...row, sandbox_id: id, guest_cid: 9100 + at });
     connection.execute(`INSERT INTO adoptions VALUES ('${id}', 0, 1)`);
   }
   const log = makeLog("error", () => {});
@@ -50,11 +50,11 @@ const silent = () => new Promise<never>(() => {});
 
 function takeOver<T>(org: string, sandbox: string, work: () => Promise<T>, signal = patient): Promise<T> {
   const row = { sandbox_id: sandbox as SandboxId, org_id: org as OrgId };
-  const noted = () => {
+  const tracked = () => {
     begun.push(sandbox);
     return work();
   };
-  return adoptions.guard(row, noted, signal);
+  return adoptions.guard(row, tracked, signal);
 }
 
 test("a silent guest delays the others for its turn only, not for as long as it is silent", async () => {

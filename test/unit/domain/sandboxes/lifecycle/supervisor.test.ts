@@ -131,19 +131,19 @@ describe("an adoption", () => {
   test("waits for earlier work, and is in progress until it has finished", async () => {
     const pretended = new PretendedGuest();
     const first = Promise.withResolvers<void>();
-    let asked = 0;
+    let callCount = 0;
     const adopt = async () => {
-      asked++;
+      callCount++;
       return { guest: pretended.guest, paused: false };
     };
     using sandbox = await makeSandbox("running", { adopt });
     const adopting = sandbox.supervisor.adopt(first.promise);
     await new Promise(setImmediate);
-    expect([asked, sandbox.supervisor.isAdopting]).toEqual([0, true]);
+    expect([callCount, sandbox.supervisor.isAdopting]).toEqual([0, true]);
     first.resolve();
     await adopting;
     await sandbox.supervisor.adopted();
-    expect([asked, sandbox.supervisor.isAdopting]).toEqual([1, false]);
+    expect([callCount, sandbox.supervisor.isAdopting]).toEqual([1, false]);
   });
 
   test("that fails ends the sandbox, with cause and reason", async () => {
@@ -159,22 +159,22 @@ describe("an adoption", () => {
 
   test("that is not possible yet leaves the guest unchanged, has a reason, and is retried", async () => {
     const pretended = new PretendedGuest();
-    let lacking: string | null = "There is no virtiofsd on this host.";
+    let missing: string | null = "There is no virtiofsd on this host.";
     using sandbox = await makeSandbox("running", {
       adopt: async () => {
-        if (lacking !== null) throw new ServiceError("not_ready", { detail: lacking });
+        if (missing !== null) throw new ServiceError("not_ready", { detail: missing });
         return { guest: pretended.guest, paused: false };
       },
     });
     await sandbox.supervisor.adopt();
     const left = { state: "running", cid_held: true, exit_cause: null, status_reason: "not_taken_over" };
-    expect(sandbox.committed).toMatchObject({ ...left, status_message: expect.stringContaining(lacking) });
+    expect(sandbox.committed).toMatchObject({ ...left, status_message: expect.stringContaining(missing) });
     expect([sandbox.supervisor.isLeft, sandbox.events]).toEqual([true, []]);
     await expect(sandbox.supervisor.link(1)).rejects.toMatchObject({
       code: "guest_unreachable",
-      message: expect.stringContaining(lacking),
+      message: expect.stringContaining(missing),
     });
-    lacking = null;
+    missing = null;
     await sandbox.supervisor.adopt();
     expect(sandbox.committed).toMatchObject({ state: "running", status_reason: "taken_over" });
     expect([sandbox.supervisor.isLeft, sandbox.supervisor.guest === null]).toEqual([false, false]);

@@ -139,8 +139,8 @@ test.each([
   ["FROM a\nCOPY --chown=-R a b", /line 2: COPY --chown/],
   ["FROM a\nSHELL bash", /line 2: SHELL/],
   [`FROM a\nRUN ${"x".repeat(262_144)}`, /\b262144\b/],
-])("an unsupported instruction is rejected with its line and a remedy (%#)", (text, told) => {
-  expect(() => plan(text)).toThrow(told);
+])("an unsupported instruction is rejected with its line and a remedy (%#)", (text, expected) => {
+  expect(() => plan(text)).toThrow(expected);
   const hint = expect.stringContaining("docker save");
   expect(() => plan(text)).toThrow(
     expect.objectContaining({ code: "validation_failed", options: expect.objectContaining({ hint }) }),

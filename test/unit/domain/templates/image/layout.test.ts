@@ -23,8 +23,8 @@ afterEach(() => rmSync(directory, { recursive: true }));
 
 const read = async () => await readLayout(directory, MOST);
 const refused = async () => (await read().catch((error: unknown) => error)) as { code?: string; message?: string };
-const config = async (said: ImageConfig) => {
-  await writeImage(directory, [LAYER], said);
+const config = async (imageConfig: ImageConfig) => {
+  await writeImage(directory, [LAYER], imageConfig);
 };
 
 test("command defaults are those of the image's configuration", async () => {

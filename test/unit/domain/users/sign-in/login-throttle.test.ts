@@ -57,15 +57,15 @@ test("a correct password, and an hour, clear the failures", () => {
 
 test("a recognized client has its own line that strangers cannot fill; only attempts with a slot count", async () => {
   const passwords = new Passwords();
-  let counted = 0;
+  let attempts = 0;
   const tries = Array.from({ length: 100 }, (_, network) =>
-    passwords.isRight("a password", null, stranger(`${network}`), () => counted++).catch((error: unknown) => error),
+    passwords.isRight("a password", null, stranger(`${network}`), () => attempts++).catch((error: unknown) => error),
   );
   const known = passwords.isRight("a password", null, { line: "known", name: "browser" }, () => {});
   expect(await Promise.race([known, Promise.all(tries).then(() => "strangers first")])).toBe(false);
-  const told = await Promise.all(tries);
-  expect(told.filter((each) => each instanceof ServiceError)).toHaveLength(100 - counted);
-  expect(counted).toBe(64 + AT_ONCE);
+  const outcomes = await Promise.all(tries);
+  expect(outcomes.filter((each) => each instanceof ServiceError)).toHaveLength(100 - attempts);
+  expect(attempts).toBe(64 + AT_ONCE);
 });
 
 test("invented names evict no running delay", () => {
@@ -85,9 +85,9 @@ test("one network has few slots for password hashing, and takes none of the othe
   const flood = Promise.all(of("one", 20));
   const others = Promise.all(of("two", 2));
   expect(await others).toEqual([false, false]);
-  const told = await flood;
-  expect(told.filter((each) => each === false)).toHaveLength(3);
-  expect(told.filter((each) => each instanceof ServiceError && each.code === "rate_limited")).toHaveLength(17);
+  const outcomes = await flood;
+  expect(outcomes.filter((each) => each === false)).toHaveLength(3);
+  expect(outcomes.filter((each) => each instanceof ServiceError && each.code === "rate_limited")).toHaveLength(17);
   const one = stranger("one");
   const hash = await passwords.hash("a password", one);
   expect(await passwords.isRight("a password", hash, one, () => {})).toBe(true);
