@@ -6,13 +6,13 @@ import type { Json } from "./json.ts";
 const OF_HTTP = ["connection", "content-length", "content-type", "date", "transfer-encoding"];
 const OF_UPGRADE = ["sec-websocket-accept", "upgrade"];
 
-/** `said` is the document's response of that status, `known` are its components' headers. */
+/** `response` is the document's response of that status, `known` are its components' headers. */
 export function headerFaults(response: Json, known: Json, headers: Headers): string[] {
   const documented = Object.keys(response.headers);
   const names = new Set(documented.map((name) => name.toLowerCase()));
-  const unsaid = [...headers.keys()].filter((name) => ![...names, ...OF_HTTP, ...OF_UPGRADE].includes(name));
+  const undocumented = [...headers.keys()].filter((name) => ![...names, ...OF_HTTP, ...OF_UPGRADE].includes(name));
   const absent = documented.filter((name) => known[name].required && !headers.has(name));
-  return [...unsaid.map((name) => `${name} is not documented`), ...absent.map((name) => `${name} is missing`)];
+  return [...undocumented.map((name) => `${name} is not documented`), ...absent.map((name) => `${name} is missing`)];
 }
 
 const { paths, components } = inlineDocument("v1") as Json;

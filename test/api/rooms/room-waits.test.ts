@@ -24,7 +24,7 @@ async function roomOf(...agents: string[]) {
     id,
     path,
     waits,
-    /** Resolves once there are `wanted` waits. */
+    /** Resolves once there are `waitCount` waits. */
     counted: (waitCount: number): Promise<Json> => until(waits, (seen: Json) => seen.waits.length === waitCount),
     send: (body: object): Promise<Answer> => daemon.api("POST", `${path}/messages`, { payload: 1, ...body }),
     ask: async (source: string, destination: string): Promise<string> =>

@@ -77,7 +77,7 @@ function outputOf(says: Step["says"], follow: unknown): EventsReply {
 
 const after = (ms: number) => new Promise<void>((done) => setTimeout(done, ms));
 
-/** A pipeline with operations that follow these steps, the last of them repeatedly; `asked` counts them. */
+/** A pipeline with operations that follow these steps, the last of them repeatedly; `counter` counts them. */
 function roadOf(steps: readonly Step[], counter: { n: number }): Pipeline {
   const run = async ({ operation }: Bound, request: PipelineRequest): Promise<PipelineReply> => {
     const { fields } = await request.body(Number.MAX_SAFE_INTEGER);

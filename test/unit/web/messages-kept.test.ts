@@ -8,7 +8,7 @@ const { signal } = new AbortController();
 const seqs = ({ all }: MessageCache) => all.value.map(({ seq }) => seq);
 const upTo = (last: number) => Array.from({ length: last }, (_, n) => n + 1);
 
-/** A room that retains these messages; up to `gone` only some remain. */
+/** A room that retains these messages; up to `removed` only some remain. */
 function room(kept: readonly number[], removed = 0): MessageCache {
   vi.stubGlobal("fetch", async (path: string) => {
     const { pathname, searchParams } = new URL(path, "http://room");

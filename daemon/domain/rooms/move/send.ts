@@ -219,13 +219,15 @@ export async function settleMove(
   const isRemoved = freed === null ? isRecent(row.branching) : freed.isRemoval || freed.host_id !== goalId;
   const comesBack = owner === null && claiming === true && (hasNone || isRemoved);
   const hasEndedThere = owner === null && claiming === true && !comesBack;
-  if (hasEndedThere || (owner !== null && owner.host_id !== hostId && !isForgotten)) {
+  // A directory that was set back names an owner of an earlier epoch, which has handed the room on since.
+  const isOwnedThere = owner !== null && owner.host_id !== hostId && owner.epoch >= row.epoch && !isForgotten;
+  if (hasEndedThere || isOwnedThere) {
     const last = owner ?? { host_id: goalId, epoch: epoch + 1 };
     await retireMoved(deps, row, { to: last.host_id, epoch: last.epoch, head: null });
     return false;
   }
   // The other host discarded its copy, and the directory lost that: the directory gets this host as the owner again, in a new epoch.
-  const next = isForgotten ? { epoch: owner.epoch + 1 } : comesBack ? returned(goalId, epoch) : {};
+  const next = isForgotten ? { epoch: Math.max(owner.epoch, row.epoch) + 1 } : comesBack ? returned(goalId, epoch) : {};
   await database.commit((queries) => updateRoom(queries, roomUid, { branching: null, updated_at: now(), ...next }));
   if (comesBack) deps.log.warn("kept a room: the destination of its move does not have it", { room_uid: roomUid });
   deps.pauses.end(roomUid);

@@ -101,7 +101,13 @@ const WRONG: [string, Partial<Rules>, Budget, string][] = [
   ],
   [
     "follows a directory that was set back",
-    { merge: (_, { owner, gone }) => ({ owner, gone }) },
+    // Each of the two hides the absence of the other.
+    {
+      merge: (_, { owner, gone }) => ({ owner, gone }),
+      ...withSettle((known) =>
+        RULES.settle({ ...known, rowEpoch: Math.min(known.rowEpoch, known.owner?.epoch ?? known.rowEpoch) }),
+      ),
+    },
     SET_BACK,
     "the room is lost",
   ],

@@ -152,9 +152,13 @@ export const RULES = {
     const hasNone = said !== null;
     const isForgotten = hasNone && owner?.host === move.to;
     const comesBack = owner === null && move.claiming && (hasNone || (freedBy !== null && freedBy !== move.to));
-    const isGone = owner === null ? move.claiming && !comesBack : owner.host !== host && !isForgotten;
+    const isOwnedThere = owner !== null && owner.host !== host && owner.epoch >= rowEpoch && !isForgotten;
+    const isGone = owner === null ? move.claiming && !comesBack : isOwnedThere;
     if (isGone) return { isHere: false, epoch: rowEpoch };
-    return { isHere: true, epoch: isForgotten ? owner.epoch + 1 : comesBack ? move.epoch + 2 : rowEpoch };
+    return {
+      isHere: true,
+      epoch: isForgotten ? Math.max(owner.epoch, rowEpoch) + 1 : comesBack ? move.epoch + 2 : rowEpoch,
+    };
   },
 };
 
