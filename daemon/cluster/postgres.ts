@@ -4,7 +4,7 @@ import type { AnchorStore } from "../core/anchor-store.ts";
 import type { CallStats } from "../core/call/call-stats.ts";
 import { startInterval, stopTimer } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
-import { loopTime, Pieces } from "../core/loop/index.ts";
+import { inPieces, loopTime, Pieces } from "../core/loop/index.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
 import { trialOf } from "../db/dry-run.ts";
@@ -27,6 +27,7 @@ import {
   listHosts,
   orgPlacementsOn,
   placementOf,
+  placementOfRoom,
   prepareHostLookup,
   prepareOwnerLookup,
   preparePlacementLookup,
@@ -38,7 +39,16 @@ import {
 import type { Recovered } from "./recovered.ts";
 import { ROUND_MS, Rounds } from "./rounds.ts";
 import { bringUp, CHANNEL, forgetOld, whoFreed } from "./schema.ts";
-import { differences, type LostName, lostNames, type Self, type Sources } from "./self-sync.ts";
+import {
+  compare,
+  differences,
+  inParts,
+  type LostName,
+  lostNames,
+  type Self,
+  type Sources,
+  type Suspects,
+} from "./self-sync.ts";
 import type { OpenSession } from "./session.ts";
 import { StateSince } from "./state-since.ts";
 import { type HostRow, SHARED_TABLES } from "./table.ts";
@@ -46,6 +56,8 @@ import { countUnfit, someUnfit } from "./unfit.ts";
 
 /** Poll interval for changes without a hint, and for the comparison of this host's rows with its state. */
 const LOOK_MS = 1_000;
+/** Corrections that wait for their round together: changes of calls wait no longer than for these. */
+const MAX_CORRECTING = 8;
 /** How often each host deletes expired rows. */
 const PRUNE_MS = 3_600_000;
 const ASK_MS = 5_000;
@@ -151,6 +163,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
   let sources: Sources | null = null;
   /** Whether this host's state may have changed since the last comparison with the directory. */
   let mayDiffer = true;
+  let isComparing = false;
 
   const toHost = (row: HostRow): Host => {
     const { state, ...host } = row;
@@ -177,26 +190,57 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     return choice.choose(candidates, requested, usualRoomMib(queries, requested.org_id));
   };
 
-  /** Reconciles this host's rows in the directory with its state. Never rejects; failures are retried. */
-  const settle = async () => {
-    if (!sources || !mayDiffer) return;
-    mayDiffer = false;
-    const found = sources;
-    const differ = () => differences(queries, { host_id, ...self }, found);
+  const differ = (within: Queries, from: Sources, suspects: Suspects) =>
+    differences(within, { host_id, ...self }, from, suspects);
+  const correct = (suspects: Suspects, from: Sources) =>
+    rounds.change((within) => {
+      for (const set of differ(within, from, suspects)) set(within);
+    }, true);
+
+  const reportNames = async ({ rooms }: Suspects, from: Sources) => {
+    const isNew = ({ room_uid }: LostName) => !nameless.has(room_uid);
+    if (!lostNames(queries, host_id, from, rooms).some(isNew)) return;
+    const lost = await database.commit((within) => {
+      const found = lostNames(within, host_id, from, rooms).filter(isNew);
+      for (const room of found) nameLost(within, room);
+      return found;
+    });
+    for (const { room_uid } of lost) nameless.add(room_uid);
+  };
+
+  /** Never rejects; failures are retried. */
+  const settling = async (work: (from: Sources) => Promise<void>) => {
+    if (!sources) return;
     try {
-      const lost = lostNames(queries, host_id, found).filter(({ room_uid }) => !nameless.has(room_uid));
-      if (lost.length > 0) await database.commit((within) => lost.forEach((room) => void nameLost(within, room)));
-      for (const { room_uid } of lost) nameless.add(room_uid);
-      await new Pieces(loopTime, "host", "cluster.settle").turn();
-      if (differ().length === 0) return;
-      await rounds.change((within) => {
-        for (const set of differ()) set(within);
-      }, true);
+      await work(sources);
     } catch (error) {
       mayDiffer = true;
       log.warn("failed to reconcile this host's rows in the directory; will retry", { error: describeError(error) });
     }
   };
+
+  /** Reconciles this host's rows in the directory with its state. */
+  const settle = () =>
+    settling(async (from) => {
+      if (!mayDiffer || isComparing) return;
+      [mayDiffer, isComparing] = [false, true];
+      const pieces = new Pieces(loopTime, "host", "cluster.settle");
+      try {
+        await pieces.turn();
+        const found = await inPieces(compare(queries, host_id, from), pieces);
+        const wrong: Suspects[] = [];
+        const correctAll = () => Promise.all(wrong.splice(0).map((suspects) => correct(suspects, from)));
+        for (const suspects of inParts(found)) {
+          await pieces.turn();
+          await reportNames(suspects, from);
+          if (differ(queries, from, suspects).length > 0) wrong.push(suspects);
+          if (wrong.length === MAX_CORRECTING) await correctAll();
+        }
+        await correctAll();
+      } finally {
+        isComparing = false;
+      }
+    });
 
   const forgetOldCalls = async () => {
     while (await connections.transaction(forgetCalls, ASK_MS));
@@ -242,10 +286,11 @@ export function makePostgres(deps: PostgresDeps): Cluster {
         if (row?.state === "active") putHost(within, { ...row, state: "draining" });
       }, true),
 
-    release: async () => {
-      mayDiffer = true;
-      await settle();
-    },
+    release: (roomUid) =>
+      settling(async (from) => {
+        const placed = placementOfRoom(queries, roomUid);
+        await correct({ rooms: [roomUid], orgs: placed ? [placed.org_id] : [] }, from);
+      }),
 
     elsewhere: async (orgId, roomId) => {
       // The placement may be so recent that its notification has not arrived.

@@ -12,6 +12,7 @@ import {
   leavingRooms,
   misplacedRooms,
   placedWithoutRoom,
+  unsettledRooms,
 } from "../domain/rooms/index.ts";
 import type { Sandboxes } from "../domain/sandboxes/index.ts";
 import { HostClient } from "../edge/hosts/client.ts";
@@ -54,6 +55,7 @@ export async function followOthers(
   const gateway = () => addresses.gateway && { host: addresses.gateway.host, port: addresses.gateway.port };
   await cluster?.start({
     certificate: (await loadHostCertificate(paths.cluster)).cert,
+    unsettled: unsettledRooms,
     misplaced: misplacedRooms,
     placedWithoutRoom,
     arrived: arrivedRooms,

@@ -71,6 +71,7 @@ export {
   misplacedRooms,
   orgsLeftBehind,
   placedWithoutRoom,
+  unsettledRooms,
   updateRoom,
 } from "./store.ts";
 

@@ -21,6 +21,7 @@ import type { RoomState } from "../../../shared/api/rooms.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import type { MisplacedRoom, OrgUse } from "../../cluster/directory.ts";
 import { placements } from "../../cluster/table.ts";
+import type { Steps } from "../../core/loop/index.ts";
 import { preparedBy, type Queries } from "../../db/client.ts";
 import { RowCache } from "../../db/row-cache.ts";
 import { type NewRoomRow, type RoomRow, rooms } from "./table.ts";
@@ -169,17 +170,52 @@ export function destroyingRooms(queries: Queries): RoomRow[] {
   return queries.select().from(rooms).where(isDestroying).limit(MAX_RESUMED).all();
 }
 
-/** Live rooms that the directory has not placed on this host under their name and epoch. */
-export function misplacedRooms(queries: Queries, hostId: string): MisplacedRoom[] {
+/** Rooms that are compared with the directory in one step: about one millisecond. */
+const COMPARED = 500;
+
+/** All rooms that `misplacedRooms` and `placedWithoutRoom` find; the state may change between two steps. */
+export function* unsettledRooms(queries: Queries, hostId: string): Steps<RoomUid[]> {
+  const found: RoomUid[] = [];
+  let live: Pick<RoomRow, "room_uid" | "org_id" | "room_id">[];
+  let [org_id, room_id] = ["", ""];
+  do {
+    live = queries.all(sql`
+      SELECT room_uid, org_id, room_id FROM rooms WHERE state <> 'destroyed' AND (org_id, room_id) > (${org_id}, ${room_id})
+        ORDER BY org_id, room_id LIMIT ${COMPARED}`);
+    const misplaced = misplacedRooms(
+      queries,
+      hostId,
+      live.map(({ room_uid }) => room_uid),
+    );
+    for (const room of misplaced) found.push(room.room_uid);
+    ({ org_id, room_id } = live.at(-1) ?? { org_id, room_id });
+    yield;
+  } while (live.length === COMPARED);
+  let placed: RoomUid[];
+  let after = "";
+  do {
+    placed = queries
+      .all<{ room_uid: RoomUid }>(sql`
+        SELECT room_uid FROM placements WHERE host_id = ${hostId} AND room_uid > ${after} ORDER BY room_uid LIMIT ${COMPARED}`)
+      .map(({ room_uid }) => room_uid);
+    found.push(...placedWithoutRoom(queries, hostId, placed));
+    after = placed.at(-1) ?? after;
+    yield;
+  } while (placed.length === COMPARED);
+  return found;
+}
+
+/** Those of these rooms that are live, and that the directory has not placed on this host under their name and epoch. */
+export function misplacedRooms(queries: Queries, hostId: string, of: readonly RoomUid[]): MisplacedRoom[] {
   const found = queries.all<Record<string, string | number | null>>(sql`
     SELECT rooms.room_uid, rooms.org_id, rooms.room_id, rooms.labels, rooms.created_at, rooms.epoch,
       placed.host_id AS placed_on, placed.epoch AS placed_epoch, placed.contested_by,
       named.room_uid AS named_uid, named.host_id AS named_on
-    FROM rooms
+    FROM json_each(${JSON.stringify(of)}) AS wanted CROSS JOIN rooms ON rooms.room_uid = wanted.value
     LEFT JOIN placements AS placed ON placed.room_uid = rooms.room_uid
     LEFT JOIN placements AS named ON named.org_id = rooms.org_id AND named.room_id = rooms.room_id
     WHERE rooms.state <> 'destroyed' AND (placed.host_id IS NOT ${hostId} OR placed.epoch < rooms.epoch
-      OR named.room_uid IS NOT rooms.room_uid)`);
+      OR placed.org_id <> rooms.org_id OR placed.room_id <> rooms.room_id)`);
   return found.map(({ placed_on, placed_epoch, contested_by, named_uid, named_on, labels, ...room }) => ({
     ...(room as unknown as Omit<MisplacedRoom, "labels" | "owner" | "named">),
     labels: JSON.parse(String(labels)) as Record<string, string>,
@@ -214,10 +250,11 @@ export function roomsOfOthers(queries: Queries, hostId: string, limit: number): 
   );
 }
 
-/** Rooms that the directory places on this host, and that are not live here. */
-export function placedWithoutRoom(queries: Queries, hostId: string): RoomUid[] {
+/** Those of these rooms that the directory places on this host, and that are not live here. */
+export function placedWithoutRoom(queries: Queries, hostId: string, of: readonly RoomUid[]): RoomUid[] {
   const found = queries.all<{ room_uid: RoomUid }>(sql`
-    SELECT room_uid FROM placements WHERE host_id = ${hostId} AND NOT EXISTS
+    SELECT room_uid FROM json_each(${JSON.stringify(of)}) AS wanted CROSS JOIN placements ON room_uid = wanted.value
+      WHERE host_id = ${hostId} AND NOT EXISTS
       (SELECT 1 FROM rooms WHERE rooms.room_uid = placements.room_uid AND rooms.state <> 'destroyed')`);
   return found.map(({ room_uid }) => room_uid);
 }

@@ -39,6 +39,7 @@ import {
   misplacedRooms,
   type PeerCalls,
   placedWithoutRoom,
+  unsettledRooms,
   updateRoom,
 } from "../../../daemon/domain/rooms/index.ts";
 import type { MoveDeps } from "../../../daemon/domain/rooms/move/deps.ts";
@@ -158,7 +159,7 @@ export class Daemon {
   async start(): Promise<void> {
     const { queries } = this.database;
     await this.cluster.start({
-      ...{ certificate: "certificate", misplaced: misplacedRooms, placedWithoutRoom },
+      ...{ certificate: "certificate", unsettled: unsettledRooms, misplaced: misplacedRooms, placedWithoutRoom },
       ...{ arriving: () => arrivingRooms(this.#paths), leaving: () => leavingRooms(queries) },
       ...{ arrived: arrivedRooms, used: this.#held.of, allUsed: this.#held.all },
       load: () => ({

@@ -9,13 +9,22 @@ import {
   putHost,
   usesOf,
 } from "../../../daemon/cluster/placements.ts";
-import { differences, lostNames, type Self, type Sources } from "../../../daemon/cluster/self-sync.ts";
+import {
+  compare,
+  differences,
+  inParts,
+  lostNames,
+  type Self,
+  type Sources,
+} from "../../../daemon/cluster/self-sync.ts";
 import type { PlacementRow } from "../../../daemon/cluster/table.ts";
 import { makeHeld } from "../../../daemon/compose/quota-use.ts";
+import { inPieces, wholly } from "../../../daemon/core/loop/index.ts";
 import { type Connection, openConnection } from "../../../daemon/db/client.ts";
 import { migrate } from "../../../daemon/db/migrate.ts";
-import { arrivedRooms, misplacedRooms, placedWithoutRoom } from "../../../daemon/domain/rooms/index.ts";
+import { arrivedRooms, misplacedRooms, placedWithoutRoom, unsettledRooms } from "../../../daemon/domain/rooms/index.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
+import { boundOf, longestTurn } from "../../harness/event-loop/longest-turn.ts";
 
 const SELF: Self = { host_id: "host-1", address: "a:1", url: "http://a", labels: {} };
 const HELD = makeHeld("host-1");
@@ -26,12 +35,14 @@ const SOURCES: Sources = {
   },
   used: HELD.of,
   allUsed: HELD.all,
+  unsettled: unsettledRooms,
   misplaced: misplacedRooms,
   placedWithoutRoom,
   arrived: arrivedRooms,
   arriving: () => new Set(),
   leaving: () => new Set(),
 };
+const MAX_TURN_MS = 10;
 const AT = "2026-01-01T00:00:00.000Z";
 
 let connection: Connection;
@@ -61,11 +72,17 @@ function place(n: number, { host_id = "host-1", epoch = 1, room = n } = {}): voi
   insertPlacement(connection.queries, { ...named, host_id, epoch, labels, created_at: AT });
 }
 /** Corrects the differences; returns their number. */
-function settle(sources = SOURCES): number {
-  const changes = differences(connection.queries, SELF, sources);
-  for (const change of changes) change(connection.queries);
-  return changes.length;
+function settle(sources = SOURCES, self = SELF): number {
+  const found = wholly(compare(connection.queries, self.host_id, sources));
+  let count = 0;
+  for (const suspects of inParts(found)) {
+    const changes = differences(connection.queries, self, sources, suspects);
+    for (const change of changes) change(connection.queries);
+    count += changes.length;
+  }
+  return count;
 }
+const suspectRooms = () => wholly(compare(connection.queries, "host-1", SOURCES)).rooms;
 
 test("compares 1,000 rooms of 300 organizations in a few statements, and finds no false difference", () => {
   for (let n = 0; n < 1_000; n++) {
@@ -73,14 +90,39 @@ test("compares 1,000 rooms of 300 organizations in a few statements, and finds n
     place(n);
   }
   expect(settle()).toBe(300);
-  const spies = (["query", "prepare", "run"] as const).map((name) => vi.spyOn(Database.prototype, name));
-  expect([differences(connection.queries, SELF, SOURCES), lostNames(connection.queries, "host-1", SOURCES)]).toEqual([
-    [],
-    [],
-  ]);
-  const statements = spies.reduce((sum, { mock }) => sum + mock.calls.length, 0);
+  const asked = (["query", "prepare", "run"] as const).map((name) => vi.spyOn(Database.prototype, name));
+  expect(settle()).toBe(0);
+  const statements = asked.reduce((sum, { mock }) => sum + mock.calls.length, 0);
   expect(statements).toBeGreaterThan(3);
-  expect(statements).toBeLessThan(15);
+  expect(statements).toBeLessThan(25);
+});
+
+test("compares and corrects 20,000 rooms of 500 organizations in steps of milliseconds", async () => {
+  const room = (n: string) => `printf('rom_%05d', ${n})`;
+  const some = (first: number, count: number) =>
+    `WITH RECURSIVE n (i) AS (SELECT ${first} UNION ALL SELECT i + 1 FROM n WHERE i < ${first + count - 1})`;
+  connection.execute(`${some(0, 20_000)} INSERT INTO rooms (room_uid, room_id, org_id, host_id, state, status_reason, status_message,
+      last_transition_at, labels, drive_limit_bytes, created_at, updated_at, created_by_type, created_by_id, keep_drive, epoch)
+    SELECT ${room("i")}, 'room-' || i, 'org_' || (i % 500), 'host-1', 'active', '', '', '${AT}', '{}', 1, '${AT}', '${AT}', 'key', 'key_1', 0, 1
+      FROM n`);
+  connection.execute(`${some(1_000, 21_000)} INSERT INTO placements (room_uid, org_id, room_id, labels, created_at, host_id, epoch)
+    SELECT ${room("i")}, 'org_' || (i % 500), 'room-' || i, '{}', '${AT}', 'host-1', 1 FROM n`);
+  const corrected: number[] = [];
+  const longest = await longestTurn(async () => {
+    const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+    const found = await inPieces(compare(connection.queries, "host-1", SOURCES), { next: turn });
+    expect([found.rooms.length, found.orgs.length]).toEqual([3_000, 500]);
+    for (const suspects of inParts(found)) {
+      await turn();
+      const changes = differences(connection.queries, SELF, SOURCES, suspects);
+      await turn();
+      for (const change of changes) change(connection.queries);
+      corrected.push(changes.length);
+    }
+  });
+  expect([corrected.length, corrected.reduce((sum, each) => sum + each)]).toEqual([300, 3_500]);
+  expect(settle()).toBe(0);
+  expect(longest).toBeLessThan(boundOf(MAX_TURN_MS));
 });
 
 describe("corrects", () => {
@@ -142,7 +184,7 @@ describe("corrects", () => {
     place(10, { host_id: "host-2", room: 9 });
     settle();
     expect(owner(9)).toEqual([undefined, undefined]);
-    expect(lostNames(connection.queries, "host-1", SOURCES)).toEqual([
+    expect(lostNames(connection.queries, "host-1", SOURCES, suspectRooms())).toEqual([
       { room_uid: uid(9), org_id: org(9), room_id: "room-9", by: { room_uid: uid(10), host_id: "host-2" } },
     ]);
   });
@@ -150,11 +192,7 @@ describe("corrects", () => {
   test("a moving room, counted once: on the source until its placement changes, then on the destination", () => {
     const next = makeHeld("host-2");
     const atNext: Sources = { ...SOURCES, used: next.of, allUsed: next.all, arriving: () => new Set([uid(30)]) };
-    const settleNext = () => {
-      const changes = differences(connection.queries, { ...SELF, host_id: "host-2" }, atNext);
-      for (const change of changes) change(connection.queries);
-      return changes.length;
-    };
+    const settleNext = () => settle(atNext, { ...SELF, host_id: "host-2" });
     const counts = () => [HELD, next].map((held) => held.of(connection.queries, org(30)).rooms);
     const reported = () =>
       ["host-1", "host-2"].map((host) => usesOf(connection.queries, host).find((use) => use.org_id === org(30))?.rooms);

@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { claimRoom, refuseClaims } from "../../../../../daemon/cluster/claims.ts";
 import type { Host, Owner as PlacedOwner } from "../../../../../daemon/cluster/directory.ts";
 import { insertPlacement, placementOfRoom, putHost } from "../../../../../daemon/cluster/placements.ts";
-import { differences, type Sources } from "../../../../../daemon/cluster/self-sync.ts";
+import { compare, differences, type Sources } from "../../../../../daemon/cluster/self-sync.ts";
 import { makePaths } from "../../../../../daemon/core/config/paths.ts";
 import { makeLog } from "../../../../../daemon/core/log.ts";
-import type { Steps } from "../../../../../daemon/core/loop/index.ts";
+import { type Steps, wholly } from "../../../../../daemon/core/loop/index.ts";
 import { ServiceError } from "../../../../../daemon/core/service-error.ts";
 import { type Connection, openConnection } from "../../../../../daemon/db/client.ts";
 import { migrate } from "../../../../../daemon/db/migrate.ts";
@@ -21,6 +21,7 @@ import {
   leavingRooms,
   misplacedRooms,
   placedWithoutRoom,
+  unsettledRooms,
 } from "../../../../../daemon/domain/rooms/index.ts";
 import type { MoveDeps } from "../../../../../daemon/domain/rooms/move/deps.ts";
 import { FORMAT, type RoomHeader } from "../../../../../daemon/domain/rooms/move/format.ts";
@@ -307,11 +308,12 @@ export const REAL: Real = {
     fixture.place(owner);
     const sources: Sources = {
       ...{ certificate: "c", load: reached, used: reached, allUsed: () => new Map() },
-      ...{ misplaced: misplacedRooms, placedWithoutRoom, arrived: arrivedRooms },
+      ...{ unsettled: unsettledRooms, misplaced: misplacedRooms, placedWithoutRoom, arrived: arrivedRooms },
       ...{ arriving: () => new Set(isArriving ? [ROOM] : []), leaving: () => leavingRooms(fixture.queries) },
     };
     const { host_id, address, url, labels } = hostOf(host);
-    const changes = differences(fixture.queries, { host_id, address, url, labels }, sources);
+    const suspects = wholly(compare(fixture.queries, host_id, sources));
+    const changes = differences(fixture.queries, { host_id, address, url, labels }, sources, suspects);
     for (const change of changes) change(fixture.queries);
     return changes.length === 0 ? undefined : fixture.owner();
   },
