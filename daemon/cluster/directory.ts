@@ -96,8 +96,8 @@ export interface Directory {
   drain(): Promise<void>;
   /** Frees the room's name. Never rejects: retries until it succeeds. */
   release(roomUid: RoomUid): Promise<void>;
-  /** An organization's rooms on another host, according to this host's copy. */
-  placedOn(orgId: OrgId, hostId: string): PlacedRoom[];
+  /** The organization and name of a room, according to this host's copy; null: it is not placed. */
+  placed(roomUid: RoomUid): PlacedRoom | null;
   /** Within a commit of `database`: an organization's use here, and on all hosts together. */
   withOthers(queries: Queries, orgId: OrgId, here: OrgUse): OrgUse;
   /** Its credits used on other hosts, in millionths of one, by their last reports. */

@@ -16,7 +16,7 @@ import { HostChoice } from "./choose-host.ts";
 import { claimRoom, ownerIn, refuseClaims } from "./claims.ts";
 import { askAheadMs } from "./clock-error.ts";
 import { Connections, type Listening, type Run, type ServerSettings } from "./connections.ts";
-import type { Directory, Host, WantedPlace } from "./directory.ts";
+import type { Directory, Host, PlacedRoom, WantedPlace } from "./directory.ts";
 import { forgetCalls, type NamedCall } from "./done-calls.ts";
 import { Leases, type Load } from "./leases.ts";
 import type { Member, MembershipLock } from "./membership-lock.ts";
@@ -99,6 +99,8 @@ export interface Cluster extends Directory {
    * placed on another host, returns that host; if here, null.
    */
   choose(wanted: WantedPlace): Host | null;
+  /** An organization's rooms on another host, according to this host's copy, in pages. */
+  placedOn(orgId: OrgId, hostId: string): Iterable<PlacedRoom[]>;
   /** The host of a room that is not here; null: none. Rejects with cluster_unavailable if that is unknown. */
   elsewhere(orgId: OrgId, roomId: string): Promise<Host | null>;
   /** Whether this host has read the directory since it started. */
@@ -304,6 +306,8 @@ export function makePostgres(deps: PostgresDeps): Cluster {
 
     others: () =>
       listHosts(queries).flatMap((row) => (row.host_id === host_id || row.state === "gone" ? [] : [toHost(row)])),
+
+    placed: (roomUid) => placementOfRoom(queries, roomUid) ?? null,
 
     placedOn: (orgId, hostId) => orgPlacementsOn(queries, orgId, hostId),
 

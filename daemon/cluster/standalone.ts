@@ -13,7 +13,7 @@ export function makeStandalone(database: Database, hostId: string): Directory {
     },
     drain: () => Promise.reject(noSuchHost()),
     release: () => Promise.resolve(),
-    placedOn: () => [],
+    placed: () => null,
     withOthers: (_queries, _orgId, here) => here,
     usedElsewhere: () => 0,
     isMember: () => true,

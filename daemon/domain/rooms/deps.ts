@@ -47,7 +47,7 @@ export interface RoomDeps {
     | "host"
     | "owner"
     | "trueOwner"
-    | "placedOn"
+    | "placed"
     | "freedBy"
     | "claim"
     | "refuse"

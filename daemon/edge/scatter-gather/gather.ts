@@ -6,11 +6,13 @@
  */
 import type { InputOf, Operation } from "../../../shared/api/contract.ts";
 import type { ErrorCode } from "../../../shared/api/errors.ts";
+import type { RoomUid } from "../../../shared/ids.ts";
 import type { Host } from "../../cluster/directory.ts";
 import type { Cluster } from "../../cluster/postgres.ts";
 import { bodyOf, type Caller, type Done } from "../../core/call/operation.ts";
 import { timeoutSignal } from "../../core/clock.ts";
 import type { MaybePromise } from "../../core/concurrency/maybe-promise.ts";
+import { inPieces, loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { AdaptiveTimeout } from "../hosts/adaptive-timeout.ts";
 import { unreachable } from "../hosts/client.ts";
@@ -27,7 +29,7 @@ const LATE_MS = 2000;
 
 export interface GatherDeps extends EventsDeps {
   rules: ReadonlyMap<string, Rule>;
-  directory: EventsDeps["directory"] & Pick<Cluster, "placedOn">;
+  directory: EventsDeps["directory"] & Pick<Cluster, "placedOn" | "owner">;
 }
 
 type Member = Pick<Host, "host_id" | "joined_at">;
@@ -100,9 +102,14 @@ export class Gather {
     if (!first && silent[0] !== undefined) throw unreachable({ host_id: silent[0] }, NOT_ASKED);
     if (!first && absent === null && rule.none) return { ...done, body: rule.none() };
     if (!first) throw absent;
-    const placedOn = (hostId: string) => directory.placedOn(caller.org_id, hostId);
-    const about = { caller, input: input as InputOf<Operation>, silent, placedOn };
-    return withBody(done, rule.merge(first, others, about));
+    const pieces = new Pieces(loopTime, ownerOf(caller.org_id), operation.name);
+    const about = { caller, input: input as InputOf<Operation>, silent };
+    const steps = rule.known?.(about, (hostId) => directory.placedOn(caller.org_id, hostId));
+    const known = steps && silent.length > 0 ? await inPieces(steps, pieces) : [];
+    // Parts of many items were parsed in this turn.
+    await pieces.turn();
+    const roomOwner = (roomUid: string) => directory.owner(roomUid as RoomUid)?.host_id ?? null;
+    return withBody(done, rule.merge(first, others, { ...about, known, ownerOf: roomOwner }));
   }
 
   /** The input for each host; null: nothing is requested of this one. Throws invalid_cursor. */

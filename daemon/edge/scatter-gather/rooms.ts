@@ -6,8 +6,9 @@ import { DEFAULT_PAGE, type InputOf, type OutputOf } from "../../../shared/api/c
 import type { RoomGlance, roomOverview } from "../../../shared/api/overview/room-overview.ts";
 import type { RoomRecord, roomList } from "../../../shared/api/rooms.ts";
 import type { PlacedRoom } from "../../cluster/directory.ts";
+import type { Steps } from "../../core/loop/index.ts";
 import { afterRoom, compareRooms, cursorAfterRoom, isOfPage } from "../../domain/rooms/index.ts";
-import type { Chain, HostPart, Merging, Whole } from "./rule.ts";
+import type { Chain, HostPart, KnownRoom, Merging, Whole } from "./rule.ts";
 import { withWarnings } from "./words.ts";
 
 const PATIENCE_MS = 1000;
@@ -20,16 +21,37 @@ const partOf = ({ host, is_own }: Chain, { input }: { input: InputOf<typeof room
 export const listOfRooms: Merging<typeof roomList> = {
   patienceMs: PATIENCE_MS,
   part: partOf,
+  known: roomsOfPage,
   merge: (own, others, about) => pageOf<RoomRecord, OutputOf<typeof roomList>>(own, others, about, unknownRoom),
 };
 
 export const overviewOfRooms: Merging<typeof roomOverview> = {
   patienceMs: PATIENCE_MS,
   part: partOf,
+  known: roomsOfPage,
   merge: (own, others, about) => pageOf<RoomGlance, OutputOf<typeof roomOverview>>(own, others, about, unknownGlance),
 };
 
-type RoomListRequest = Pick<Whole<typeof roomList>, "caller" | "input" | "silent" | "placedOn">;
+type RoomListRequest = Pick<Whole<typeof roomList>, "caller" | "input" | "silent" | "known" | "ownerOf">;
+
+/** The first rooms of these hosts that may be on the page, and one more. */
+function* roomsOfPage(
+  { caller, input, silent }: Pick<RoomListRequest, "caller" | "input" | "silent">,
+  placedOn: (hostId: string) => Iterable<PlacedRoom[]>,
+): Steps<KnownRoom[]> {
+  const { limit = DEFAULT_PAGE, order } = input;
+  const after = afterRoom(caller.org_id, order, input.cursor);
+  let found: KnownRoom[] = [];
+  const first = () => found.sort((a, b) => compareRooms(order, a.room_uid, b.room_uid)).slice(0, limit + 1);
+  for (const host of silent) {
+    for (const page of placedOn(host)) {
+      for (const room of page) if (isOfPage(room, caller, input, after)) found.push({ ...room, host });
+      if (found.length > 2 * limit) found = first();
+      yield;
+    }
+  }
+  return first();
+}
 
 interface Page<Item> {
   org_id: string;
@@ -40,25 +62,19 @@ interface Page<Item> {
 function pageOf<Item extends { room_uid: string }, Body extends Page<Item>>(
   own: HostPart<Body>,
   others: readonly HostPart<Body>[],
-  { caller, input, silent, placedOn }: RoomListRequest,
+  { caller, input, silent, known, ownerOf }: RoomListRequest,
   unknown: (room: PlacedRoom, host: string) => Item,
 ): Body {
   const { limit = DEFAULT_PAGE, order } = input;
-  const after = afterRoom(caller.org_id, order, input.cursor);
   const found = new Map<string, Item>();
   for (const { host, body } of [own, ...others]) {
     for (const item of body.items) {
       // A moved room may have a row on both hosts: the placement decides.
-      const isMoved = found.has(item.room_uid) && !placedOn(host).some(({ room_uid }) => room_uid === item.room_uid);
+      const isMoved = found.has(item.room_uid) && ownerOf(item.room_uid) !== host;
       if (!isMoved) found.set(item.room_uid, item);
     }
   }
-  for (const host of silent) {
-    for (const room of placedOn(host)) {
-      if (isOfPage(room, caller, input, after) && !found.has(room.room_uid))
-        found.set(room.room_uid, unknown(room, host));
-    }
-  }
+  for (const { host, ...room } of known) if (!found.has(room.room_uid)) found.set(room.room_uid, unknown(room, host));
   const items = [...found.values()].sort((a, b) => compareRooms(order, a.room_uid, b.room_uid));
   const isMore = items.length > limit || [own, ...others].some(({ body }) => body.next_cursor !== null);
   const shown = items.slice(0, limit);

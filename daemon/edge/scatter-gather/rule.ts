@@ -3,6 +3,7 @@ import type { InputOf, Operation, OutputOf } from "../../../shared/api/contract.
 import type { ErrorCode } from "../../../shared/api/errors.ts";
 import type { PlacedRoom } from "../../cluster/directory.ts";
 import type { Caller } from "../../core/call/operation.ts";
+import type { Steps } from "../../core/loop/index.ts";
 
 /** A host's part. */
 export interface HostPart<Body> {
@@ -28,8 +29,15 @@ export interface Whole<Op extends Operation> {
   input: InputOf<Op>;
   /** Hosts that did not answer, or answered without their part. */
   silent: readonly string[];
-  /** The rooms of the caller's organization that are placed on a host. */
-  placedOn(hostId: string): PlacedRoom[];
+  /** Rooms of hosts that did not answer, by the directory; none without `known` in the rule. */
+  known: readonly KnownRoom[];
+  /** The host of a room. */
+  ownerOf(roomUid: string): string | null;
+}
+
+/** A room by the directory. */
+export interface KnownRoom extends PlacedRoom {
+  host: string;
 }
 
 /** Merge rule for the parts of an answer. */
@@ -38,6 +46,11 @@ export interface Merging<Op extends Operation> {
   part?(chain: Chain, about: MergeRequest<Op>): Partial<InputOf<Op>> | null;
   /** The response if no host is queried. */
   none?(): OutputOf<Op>;
+  /** Rooms of hosts that did not answer, from all rooms of the caller's organization that are placed on a host. */
+  known?(
+    about: Pick<Whole<Op>, "caller" | "input" | "silent">,
+    placedOn: (hostId: string) => Iterable<PlacedRoom[]>,
+  ): Steps<KnownRoom[]>;
   merge(own: HostPart<OutputOf<Op>>, others: readonly HostPart<OutputOf<Op>>[], about: Whole<Op>): OutputOf<Op>;
   /** Error codes by which a host reports that it has no match, while others may. */
   absent?: readonly ErrorCode[];

@@ -161,8 +161,9 @@ export class ReceivedRooms {
     const about = await reader.about();
     const owner = await directory.trueOwner(roomUid);
     const isItsOwn = owner?.host_id === about.from && owner.epoch === about.epoch && about.room.room_uid === roomUid;
-    const placed = directory.placedOn(about.room.org_id as OrgId, about.from);
-    const isNamedSo = placed.some(({ room_uid, room_id }) => room_uid === roomUid && room_id === about.room.room_id);
+    const { org_id, room_id } = about.room;
+    const placed = directory.placed(roomUid);
+    const isNamedSo = placed?.org_id === org_id && placed.room_id === room_id;
     if (
       !isItsOwn ||
       !isNamedSo ||

@@ -9,7 +9,7 @@ const page = (host: string, ids: string[], next_cursor: string | null = null) =>
 });
 
 function merged(limit: number, pages: ReturnType<typeof page>[], silent: string[] = []) {
-  const about = { caller: { org_id: "org_1" }, input: { limit }, silent, placedOn: () => [] };
+  const about = { caller: { org_id: "org_1" }, input: { limit }, silent, known: [], ownerOf: () => null };
   const [own, ...others] = pages;
   const answer = listOfSandboxes.merge(own as never, others as never, about as never);
   return { ...answer, items: answer.items.map(({ sandbox_id }) => sandbox_id) };

@@ -125,7 +125,7 @@ class Fixture implements AsyncDisposable {
     };
     const follow = Object.entries(directory).map(([name, work]) => [
       name,
-      ["host", "owner", "placedOn"].includes(name) ? work : recorded(name, work as never),
+      ["host", "owner", "placed"].includes(name) ? work : said(name, work as never),
     ]);
     return {
       ...{ database: this.database, hostId: host, retentionSeconds: 60, paths: this.paths, log: LOG },
@@ -234,7 +234,7 @@ export const REAL: Real = {
     if (isHere) fixture.row(host, epoch);
     const directory = {
       trueOwner: async () => placed(owner),
-      placedOn: () => [{ room_uid: ROOM, room_id: "r" }] as never,
+      placed: () => ({ org_id: ORG, room_id: "r" }) as never,
     };
     const deps = fixture.deps(host, directory, { branch: { sandboxes: { requireBytes: reached } } });
     const file = (async function* () {
