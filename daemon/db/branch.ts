@@ -129,22 +129,36 @@ export function putRows(
 
 /** Inserts rows that no room has yet, some in each commit. Rejects with the signal's reason. */
 export async function stageRows(
-  { database, over }: { database: Pick<Database, "commit">; over: AbortSignal },
+  how: Committing,
   table: SQLiteTable,
   key: RowsKey,
   { columns, rows }: Rows,
   changes: Changes = {},
 ): Promise<void> {
   requireKnown(table, columns);
-  for (let at = 0; at < rows.length; ) {
+  await inCommits(how, rows, (queries) => inserterOf(queries, table, key, columns, changes));
+}
+
+interface Committing {
+  database: Pick<Database, "commit">;
+  over?: AbortSignal | undefined;
+}
+
+/** Writes items, some in each commit, with the function that `prepare` returns. Rejects with the signal's reason. */
+export async function inCommits<Item>(
+  { database, over }: Committing,
+  items: readonly Item[],
+  prepare: (queries: Queries) => (item: Item) => void,
+): Promise<void> {
+  for (let at = 0; at < items.length; ) {
     const from = at;
     at = await database.commit((queries) => {
-      over.throwIfAborted();
-      const insert = inserterOf(queries, table, key, columns, changes);
+      over?.throwIfAborted();
+      const write = prepare(queries);
       const until = monotonicMs() + STAGE_MS;
       let next = from;
-      do insert(rows[next++] ?? []);
-      while (next < rows.length && monotonicMs() < until);
+      do write(items[next++] as Item);
+      while (next < items.length && monotonicMs() < until);
       return next;
     }, false);
   }

@@ -12,23 +12,30 @@
  *     large responses, and the oldest     it stays known that the call was carried out; a repetition gets history_gone
  *     calls of keys                       callers outside of the room were not rolled back
  */
-import { and, eq, gte, isNotNull, lt, or, type SQL, sql } from "drizzle-orm";
+import { getTableColumns } from "drizzle-orm";
 import type { OrgId } from "../../../shared/ids.ts";
 import { at } from "../../core/clock.ts";
-import type { Queries } from "../../db/client.ts";
+import type { Steps } from "../../core/loop/index.ts";
+import { inCommits, type Rows } from "../../db/branch.ts";
+import { type Queries, rawStatement, rawValues, type Values } from "../../db/client.ts";
+import type { Database } from "../../db/transact.ts";
 import type { IdempotencyStorageLimit } from "./idempotency-removal.ts";
-import { idempotency, KEY, workUlid } from "./idempotency-table.ts";
+import { type IdempotentCall, idempotency, KEY, workUlid } from "./idempotency-table.ts";
 
 const OF_SANDBOX = /^\/v1\/rooms\/[^/]+\/sandboxes\//;
 /** Limit of the answers of one guest. */
 const MAX_BYTES = 8 * 1024 ** 2;
+/** Calls that one step reads. */
+const ROWS_AT_ONCE = 250;
+/** The same with their replies. */
+const REPLIES_AT_ONCE = 16;
 
-type Row = typeof idempotency.$inferSelect;
-type BranchedCall = Omit<Row, "key_id" | "org_id" | "reply_zstd" | "reply_bytes" | "kept_bytes">;
+/** A row's cells by their columns. */
+type Cells = Record<string, Values[number]>;
 
 /** By sandbox_id. */
 export interface CallsState {
-  calls: Record<string, BranchedCall[]>;
+  calls: Record<string, Rows>;
 }
 
 /** The guests of a room that is filled or rolled back. */
@@ -41,16 +48,15 @@ export interface BranchedGuests {
   pausedMs: number;
 }
 
+/** Rows are written in many commits. Until the last one their room, or the guests, are not there to make one of these calls. */
 export interface CallsBranch {
-  take(queries: Queries, sandboxIds: readonly string[]): CallsState;
-  /** Adds the calls to guests that have made none. */
-  put(queries: Queries, state: CallsState, guests: BranchedGuests): void;
-  /** Removes the calls that these guests have made since. */
-  replace(queries: Queries, state: CallsState, guests: BranchedGuests): void;
+  take(queries: Queries, sandboxIds: readonly string[]): Steps<CallsState>;
+  /** Makes these calls all that guests have made which are not running. */
+  replace(state: CallsState, guests: BranchedGuests): Promise<void>;
   /** All calls about a room without calls in progress. */
-  takeRoom(queries: Queries, room: MovedRoom): MovedCall[];
-  /** Stores the same calls on another host. */
-  putRoom(queries: Queries, calls: readonly MovedCall[], room: MovedRoom): void;
+  takeRoom(queries: Queries, room: MovedRoom): Steps<Rows>;
+  /** Stores the same calls on another host. Rejects with the signal's reason. */
+  putRoom(calls: Rows, room: MovedRoom, over: AbortSignal): Promise<void>;
 }
 
 export interface MovedRoom {
@@ -59,88 +65,167 @@ export interface MovedRoom {
   room_uid: string;
 }
 
-/** A row in its JSON form. */
-export type MovedCall = Omit<Row, "reply_zstd"> & { reply_zstd: string | null };
-
-export function makeBranch(space: IdempotencyStorageLimit): CallsBranch {
-  const put: CallsBranch["put"] = (queries, state, { org_id, sandboxIds, pathOf, pausedMs }) =>
-    space.rewrite([...sandboxIds.values()], () => {
-      for (const [was, key_id] of sandboxIds) {
-        for (const call of state.calls[was] ?? []) {
-          const created_at = at(Date.parse(call.created_at) + pausedMs);
-          const kept_bytes = Buffer.byteLength(call.reply ?? "");
-          queries
-            .insert(idempotency)
-            .values({ ...call, key_id, org_id, path: pathOf(call.path), created_at, kept_bytes })
-            .run();
-        }
-      }
+export function makeBranch(database: Database, space: IdempotencyStorageLimit): CallsBranch {
+  /** `change` returns null for a call that is left out. */
+  const write = async (given: Rows, change: (call: Cells) => Cells | null, over?: AbortSignal) => {
+    const { columns, rows } = named(given);
+    await inCommits({ database, over }, rows, (queries) => {
+      const upsert = prepareUpsert(queries);
+      return (row) => {
+        const call = change(cellsOf(columns, row));
+        // The row may remain from an earlier stay of the room on this host.
+        if (call) space.put(call as unknown as IdempotentCall & StoredReplySize, () => upsert(call));
+      };
     });
+  };
   return {
-    take: (queries, sandboxIds) => ({
-      calls: Object.fromEntries(sandboxIds.map((sandboxId) => [sandboxId, takeCalls(queries, sandboxId)])),
-    }),
-    put,
-    replace: (queries, state, guests) => {
-      const present = [...guests.sandboxIds.values()];
-      space.rewrite(present, () => {
-        for (const key_id of present) queries.delete(idempotency).where(eq(idempotency.key_id, key_id)).run();
-      });
-      put(queries, state, guests);
+    *take(queries, sandboxIds) {
+      const calls: CallsState["calls"] = {};
+      for (const sandboxId of sandboxIds) calls[sandboxId] = yield* takeCalls(queries, sandboxId);
+      return { calls };
     },
-    takeRoom: (queries, room) => {
-      const rows = queries.select().from(idempotency).where(callsAbout(room)).all();
-      return rows.map((row) => ({
-        ...row,
-        reply_zstd: row.reply_zstd?.toString("base64") ?? null,
-        work_ulid: row.status ? row.work_ulid : (row.work_ulid ?? workUlid(row, row.created_at)),
-      }));
+    replace: async ({ calls }, { org_id, sandboxIds, pathOf, pausedMs }) => {
+      for (const [was, key_id] of sandboxIds) {
+        while (await database.commit(() => space.removeSome(key_id), false));
+        await write(calls[was] ?? NONE, (call) => ({
+          ...call,
+          ...{ key_id, org_id, path: pathOf(String(call.path)) },
+          ...{ reply_bytes: 0, kept_bytes: Buffer.byteLength(String(call.reply ?? "")) },
+          created_at: at(Date.parse(String(call.created_at)) + pausedMs),
+        }));
+      }
     },
-    putRoom: (queries, calls, room) => {
-      const about = calls.filter((call) => isAbout(call, room));
-      space.rewrite([...new Set(about.map(({ key_id }) => key_id))], () => {
-        for (const { reply_zstd, ...call } of about) {
-          const row = { ...call, reply_zstd: reply_zstd === null ? null : Buffer.from(reply_zstd, "base64") };
-          // The row may remain from an earlier stay of the room on this host.
-          queries
-            .insert(idempotency)
-            .values(row)
-            .onConflictDoUpdate({ target: Object.values(KEY), set: row })
-            .run();
-        }
-      });
-    },
+    takeRoom,
+    putRoom: (calls, room, over) =>
+      write(calls, (call) => (call.org_id === room.org_id && isOfRoom(String(call.path), room) ? call : null), over),
+  };
+}
+
+type StoredReplySize = Pick<typeof idempotency.$inferSelect, "reply_bytes" | "kept_bytes">;
+
+const NONE: Rows = { columns: [], rows: [] };
+
+/** Also the calls in a file of an older roomd: an object each. */
+function named(given: Rows | Record<string, unknown>[]): Rows {
+  if (!Array.isArray(given)) return given;
+  const columns = Object.keys(given[0] ?? {});
+  const cell = (value: unknown) => (typeof value === "object" && value !== null ? JSON.stringify(value) : value);
+  return { columns, rows: given.map((call) => columns.map((column) => cell(call[column]) as Values[number])) };
+}
+
+const COLUMNS = Object.values(getTableColumns(idempotency)).map(({ name }) => name);
+const KEYS = Object.keys(KEY);
+
+function prepareUpsert(queries: Queries): (call: Cells) => void {
+  const places = COLUMNS.map(() => "?").join();
+  const set = COLUMNS.map((column) => `${column} = excluded.${column}`).join();
+  const upsert = rawStatement(
+    queries,
+    `INSERT INTO idempotency (${COLUMNS.join()}) VALUES (${places}) ON CONFLICT (${KEYS.join()}) DO UPDATE SET ${set}`,
+  );
+  return ({ reply_zstd, ...call }) => {
+    const blob = typeof reply_zstd === "string" ? Buffer.from(reply_zstd, "base64") : null;
+    upsert(COLUMNS.map((column) => (column === "reply_zstd" ? (blob as unknown as string) : (call[column] ?? null))));
   };
 }
 
 const ROOMS = "/v1/rooms";
 
-/** Calls about a room, including the call that made it: its answer contains the room's uid. */
-function callsAbout({ org_id, room_id, room_uid }: MovedRoom): SQL | undefined {
-  const { path, reply, org_id: orgColumn } = idempotency;
-  const begin = `${ROOMS}/${encodeURIComponent(room_id)}`;
-  const ofRoom = and(gte(path, `${begin}/`), lt(path, `${begin}0`), sql`${path} <> ${`${begin}/move`}`);
-  const made = and(eq(path, ROOMS), isNotNull(reply), sql`instr(${reply}, ${room_uid}) > 0`);
-  return and(eq(orgColumn, org_id), or(ofRoom, made));
+/** Calls about a room, and the call that made it. */
+function isOfRoom(path: string, { room_id }: MovedRoom): boolean {
+  return path === ROOMS || path.startsWith(`${ROOMS}/${encodeURIComponent(room_id)}/`);
 }
 
-function isAbout({ path, org_id }: MovedCall, room: MovedRoom): boolean {
-  return org_id === room.org_id && (path === ROOMS || path.startsWith(`${ROOMS}/${encodeURIComponent(room.room_id)}/`));
+/** Also reads the keys of other calls of the organization. */
+function* takeRoom(queries: Queries, room: MovedRoom): Steps<Rows> {
+  const order = `created_at, ${KEYS.join()}`;
+  const page = (after: string) =>
+    rawValues(
+      queries,
+      `SELECT ${order} FROM idempotency WHERE org_id = ? ${after} ORDER BY ${order} LIMIT ${ROWS_AT_ONCE}`,
+    );
+  const next = page(`AND (${order}) > (?, ?, ?, ?, ?)`);
+  const read = readerOf(queries, COLUMNS);
+  const move = `${ROOMS}/${encodeURIComponent(room.room_id)}/move`;
+  const rows: Values[] = [];
+  let count = 0;
+  for (let keys = page("")([room.org_id]); keys.length > 0; keys = next([room.org_id, ...(keys.at(-1) ?? [])])) {
+    for (const [created_at, ...key] of keys) {
+      const path = String(key[KEYS.indexOf("path")]);
+      if (!isOfRoom(path, room) || path === move) continue;
+      if (++count % REPLIES_AT_ONCE === 0) yield;
+      const call = read(key);
+      if (path === ROOMS && !String(call.reply).includes(room.room_uid)) continue;
+      const zstd = call.reply_zstd as unknown as Uint8Array | null;
+      const reply_zstd = zstd && Buffer.from(zstd).toString("base64");
+      const work_ulid = call.status ? call.work_ulid : workOf(call, String(created_at));
+      rows.push(Object.values({ ...call, reply_zstd, work_ulid } as Cells));
+    }
+    yield;
+  }
+  return { columns: COLUMNS, rows };
 }
 
-function takeCalls(queries: Queries, sandboxId: string): BranchedCall[] {
-  const { key_id, method, path, idempotency_key, body_sha256, status, created_at, begun, work_ulid } = idempotency;
-  const newest = sql`sum(ifnull(octet_length(${idempotency.reply}), 0)) OVER (ORDER BY ${created_at} DESC, ${path}, ${idempotency_key})`;
-  const reply: SQL<string | null> = sql`CASE WHEN ${newest} <= ${MAX_BYTES} THEN ${idempotency.reply} END`;
-  const rows = queries
-    .select({ method, path, idempotency_key, body_sha256, status, reply, created_at, begun, work_ulid })
-    .from(idempotency)
-    .where(eq(key_id, sandboxId))
-    .all();
-  const taken = rows.filter((row) => !OF_SANDBOX.test(row.path));
-  return taken.map((row) => ({
-    ...row,
+const workOf = (call: Cells, createdAt: string) =>
+  call.work_ulid ?? workUlid(call as unknown as IdempotentCall, createdAt);
+
+function readerOf(queries: Queries, columns: readonly string[]): (key: Values) => Cells {
+  const read = rawValues(queries, `SELECT ${columns.join()} FROM idempotency WHERE ${KEYS.join(" = ? AND ")} = ?`);
+  return (key) => cellsOf(columns, read(key)[0] ?? []);
+}
+
+const cellsOf = (columns: readonly string[], row: Values): Cells =>
+  Object.fromEntries(columns.map((column, place) => [column, row[place] ?? null]));
+
+const TAKEN = ["method", "path", "idempotency_key", "body_sha256", "status", "created_at", "begun", "work_ulid"];
+
+function* takeCalls(queries: Queries, sandboxId: string): Steps<Rows> {
+  const order = "method, path, idempotency_key";
+  const page = (after: string) =>
+    rawValues(
+      queries,
+      `SELECT ${TAKEN.join()}, octet_length(reply) FROM idempotency WHERE key_id = ? ${after} ORDER BY ${order} LIMIT ${ROWS_AT_ONCE}`,
+    );
+  const next = page(`AND (${order}) > (?, ?, ?)`);
+  const calls: { call: Cells; bytes: number }[] = [];
+  const bytesAt = new Map<number, number>();
+  for (
+    let read = page("")([sandboxId]);
+    read.length > 0;
+    read = next([sandboxId, ...(read.at(-1)?.slice(0, 3) ?? [])])
+  ) {
+    for (const row of read) {
+      const call = cellsOf(TAKEN, row);
+      if (OF_SANDBOX.test(String(call.path))) continue;
+      const bytes = Number(row[TAKEN.length] ?? 0);
+      const moment = Date.parse(String(call.created_at));
+      calls.push({ call, bytes });
+      bytesAt.set(moment, (bytesAt.get(moment) ?? 0) + bytes);
+    }
+    yield;
+  }
+  const since = newestWithin(bytesAt, MAX_BYTES);
+  const reply = readerOf(queries, ["reply"]);
+  const rows: Values[] = [];
+  for (const [place, { call, bytes }] of calls.entries()) {
+    if (place % REPLIES_AT_ONCE === 0) yield;
+    const created_at = String(call.created_at);
+    const { method = null, path = null, idempotency_key = null } = call;
+    const isKept = bytes > 0 && Date.parse(created_at) >= since;
+    const kept = isKept ? reply([sandboxId, method, path, idempotency_key]) : { reply: null };
     // The name derives from the caller and the time: for another guest it would differ.
-    work_ulid: row.status ? null : (row.work_ulid ?? workUlid({ ...row, key_id: sandboxId }, row.created_at)),
-  }));
+    const work_ulid = call.status ? null : workOf({ ...call, key_id: sandboxId }, created_at);
+    rows.push(Object.values({ ...call, work_ulid, ...kept } as Cells));
+  }
+  return { columns: [...TAKEN, "reply"], rows };
+}
+
+/** The moment from which on the sizes sum to at most this many bytes. */
+function newestWithin(bytesAt: ReadonlyMap<number, number>, most: number): number {
+  let left = most;
+  for (const moment of Float64Array.from(bytesAt.keys()).sort().reverse()) {
+    left -= bytesAt.get(moment) ?? 0;
+    if (left < 0) return moment + 1;
+  }
+  return 0;
 }

@@ -123,7 +123,7 @@ export function makeIdempotency(
       queries.update(idempotency).set({ begun: started }).where(sameCall(call)).run();
     },
 
-    branch: makeBranch(space),
+    branch: makeBranch(database, space),
 
     keep: (queries, call, reply) => {
       space.keep(call, reply, () => queries.update(idempotency).set(reply).where(sameCall(call)).run());

@@ -14,7 +14,7 @@ import type { IdempotentCall, idempotency, KEY } from "./idempotency-table.ts";
 
 /** Share of the space that is freed in one go, so that not every response has to free some. */
 const SHARE = 1 / 100;
-/** Most responses removed in one portion. */
+/** Most responses, or calls of one caller, removed in one portion. */
 const AT_ONCE = 500;
 /** Most expired calls removed with each call, which adds one; also most removed because of the number of calls. */
 const OLD_AT_ONCE = 10;
@@ -95,12 +95,18 @@ export class IdempotencyStorageLimit {
     if (count > this.#mostCalls) this.#dropMost(org_id, count);
   }
 
-  /** Within a transaction: `write` changes the calls of these callers and the bytes of their responses. */
-  rewrite(keyIds: readonly string[], write: () => void): void {
-    const kept = () => keyIds.flatMap((keyId) => this.#statements.ofKey([keyId]));
-    for (const before of kept()) this.#count(before, -1);
+  /** Within a transaction: `write` adds a call with its response, or replaces the row of the same call. */
+  put(call: Key & StoredSize, write: () => void): void {
+    this.#forget(this.#statements.find(valuesOf(call)));
     write();
-    for (const now of kept()) this.#count(now, 1);
+    this.#count(call, 1);
+  }
+
+  /** Within a transaction: removes some calls of a caller; true if there may be more. */
+  removeSome(keyId: string): boolean {
+    const removed = this.#statements.someOf([keyId, AT_ONCE]);
+    this.#forget(removed);
+    return removed.length === AT_ONCE;
   }
 
   #dropOldOf(orgId: string, oldest: string): void {
@@ -191,7 +197,10 @@ function prepare(queries: Queries) {
   const nothing = "reply = NULL, reply_zstd = NULL, reply_bytes = 0, kept_bytes = 0";
   return {
     find: rawQuery<StoredSize>(queries, `SELECT ${kept} FROM idempotency WHERE ${SAME_CALL}`),
-    ofKey: rawQuery<StoredSize>(queries, `SELECT ${kept} FROM idempotency WHERE key_id = ?`),
+    someOf: rawQuery<StoredSize>(
+      queries,
+      `DELETE FROM idempotency WHERE (${COLUMNS}) IN (SELECT ${COLUMNS} FROM idempotency WHERE key_id = ? LIMIT ?) RETURNING ${kept}`,
+    ),
     drop: rawStatement(queries, `UPDATE idempotency SET ${nothing} WHERE ${SAME_CALL}`),
     forget: rawQuery<StoredSize>(queries, `DELETE FROM idempotency WHERE ${SAME_CALL} RETURNING ${kept}`),
     old: rawQuery<StoredSize>(

@@ -116,7 +116,7 @@ export function roomDepsOf({
         use: <T>(_ids: unknown, work: () => Promise<T>) => work(),
       } as unknown as MoveDeps["branch"]["sandboxes"],
       nouns: { agents: noNoun, fabric, barriers: noNoun },
-      calls: { take: () => null, put: nothing, replace: nothing, takeRoom: () => null, putRoom: nothing },
+      calls: { take: () => done(null), replace: nowhere, takeRoom: () => done(null), putRoom: nowhere },
     },
     ...{ onEvent: nothing, recoverPorts: nothing, forgetCheckpoints: nothing, onGone: nothing, onStays: nothing },
     erase: async ({ room_uid }) => await eraseDirectory(paths.room(room_uid)),

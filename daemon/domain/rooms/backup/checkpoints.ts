@@ -10,6 +10,7 @@ import { MAX_SNAPSHOT_SECONDS } from "../../../../shared/api/snapshots.ts";
 import { newId } from "../../../../shared/ids.ts";
 import type { KeyCall } from "../../../core/call/operation.ts";
 import { after, now } from "../../../core/clock.ts";
+import { wholly } from "../../../core/loop/index.ts";
 import { syncDirectory } from "../../../host/files/async-calls.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
 import { namesIn } from "../../../host/files/gone.ts";
@@ -105,7 +106,7 @@ export async function bringCheckpoint(
     call.signal.throwIfAborted();
     const origin = { takenAtMs: Date.parse(said.cut_at), org_id: null };
     const nouns = await readForeignState(given.state, branch.nouns, origin);
-    return await writeState(to.state, { nouns, calls: branch.calls.take(database.queries, []) });
+    return await writeState(to.state, { nouns, calls: wholly(branch.calls.take(database.queries, [])) });
   });
   const drive_bytes = await keepAgain(deps, room_uid, file, { store: given.store, to: to.drive, allowance, call });
   await eraseDirectory(given.directory, giveUpSpace);

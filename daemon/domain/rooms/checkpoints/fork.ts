@@ -25,7 +25,7 @@ import { insertRoom } from "../store.ts";
 import type { RoomRow } from "../table.ts";
 import { copying } from "./copying.ts";
 import type { Locks } from "./locks.ts";
-import { giveState, readState, stageNouns } from "./room-state.ts";
+import { giveNouns, readState, stageNouns } from "./room-state.ts";
 import { type Started, starting, startRoom } from "./start.ts";
 import type { CheckpointRow } from "./table.ts";
 
@@ -78,12 +78,11 @@ export async function forkRoom(
     await stageNouns(branch.nouns, state.nouns, room, { over, isOther: true, requiresSpace: true });
     await faultPoint("fork.rows");
     const pathOf = (path: string) => renamed(path, [source.room_id, ...source.former_ids], room_id);
+    await branch.calls.replace(state.calls, { ...room, sandboxIds: as, pathOf });
     warnings = await placing(deps, row, (queries) => {
       over.throwIfAborted();
       insertRoom(queries, row);
-      giveState(queries, { nouns: branch.nouns, calls: branch.calls }, state, room, {
-        ...{ how: "put", sandboxIds: as, pathOf },
-      });
+      giveNouns(queries, branch.nouns, state.nouns, room, "put");
       call.work.note({ room_uid, checkpoint_id });
       const { caller, source: door, request_id, ip } = call;
       appendAudit(queries, {

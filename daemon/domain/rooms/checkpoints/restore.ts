@@ -29,7 +29,7 @@ import type { RoomRow } from "../table.ts";
 import { toTarget } from "../target.ts";
 import { copying } from "./copying.ts";
 import { retire } from "./retired.ts";
-import { dropNouns, giveState, type RoomState, readState, stageNouns } from "./room-state.ts";
+import { dropNouns, giveNouns, type RoomState, readState, stageNouns } from "./room-state.ts";
 import { type Started, starting, startRoom } from "./start.ts";
 import type { CheckpointRow } from "./table.ts";
 
@@ -121,9 +121,9 @@ async function turnBack(
     exchangeNames(paths.turned_drive(room_uid), paths.drive(room_uid));
     await syncDirectory(paths.room(room_uid));
     await faultPoint("restore.turned");
+    await branch.calls.replace(state.calls, { ...room, sandboxIds: as, pathOf: (path) => path });
     await database.commit((queries) => {
-      const parts = { nouns: branch.nouns, calls: branch.calls };
-      giveState(queries, parts, state, room, { how: "replace", sandboxIds: as, pathOf: (path) => path });
+      giveNouns(queries, branch.nouns, state.nouns, room);
       updateRoom(queries, room_uid, { branching: starting(checkpoint, call, as), updated_at: now() });
     });
     await faultPoint("restore.given");

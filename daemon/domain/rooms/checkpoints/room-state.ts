@@ -17,15 +17,14 @@ export type Nouns = Readonly<Record<"agents" | "fabric" | "barriers", Branch<unk
 
 /** Branching of the calls that guests have made, by the sandbox that made them. */
 export interface Calls {
-  take(queries: Queries, sandboxIds: readonly string[]): unknown;
-  put(queries: Queries, state: unknown, guests: BranchedCalls): void;
-  replace(queries: Queries, state: unknown, guests: BranchedCalls): void;
+  take(queries: Queries, sandboxIds: readonly string[]): Steps<unknown>;
+  replace(state: unknown, guests: BranchedCalls): Promise<void>;
 }
 
 /** Transfer of all calls about a room together with the room. */
 export interface MovingCalls {
-  takeRoom(queries: Queries, room: MovedRoom): unknown;
-  putRoom(queries: Queries, calls: unknown, room: MovedRoom): void;
+  takeRoom(queries: Queries, room: MovedRoom): Steps<unknown>;
+  putRoom(calls: unknown, room: MovedRoom, over: AbortSignal): Promise<void>;
 }
 
 type MovedRoom = { org_id: OrgId; room_id: string; room_uid: RoomUid };
@@ -52,7 +51,7 @@ export function* takeState(
   roomUid: RoomUid,
   sandboxIds: readonly string[],
 ): Steps<RoomState> {
-  return { nouns: yield* takeNouns(queries, nouns, roomUid), calls: calls.take(queries, sandboxIds) };
+  return { nouns: yield* takeNouns(queries, nouns, roomUid), calls: yield* calls.take(queries, sandboxIds) };
 }
 
 /** Reads the current state of a room, in pieces charged to its organization. */
@@ -63,18 +62,6 @@ export function taking<State>(
 ): Promise<State> {
   const pieces = new Pieces(loopTime, ownerOf(orgId), "room.rows");
   return database.snapshot((queries) => inPieces(take(queries), pieces));
-}
-
-/** Within a transaction; `how`: put into a room whose nouns were staged, or replace its present state. */
-export function giveState(
-  queries: Queries,
-  { nouns, calls }: { nouns: Nouns; calls: Calls },
-  state: RoomState,
-  room: BranchedRoom,
-  { how, ...guests }: { how: "put" | "replace" } & Pick<BranchedCalls, "sandboxIds" | "pathOf">,
-): void {
-  giveNouns(queries, nouns, state.nouns, room, how);
-  calls[how](queries, state.calls, { ...guests, org_id: room.org_id, pausedMs: room.pausedMs });
 }
 
 export function* takeNouns(queries: Queries, nouns: Nouns, roomUid: RoomUid): Steps<RoomState["nouns"]> {
@@ -108,6 +95,7 @@ export function strayRows(queries: Queries, nouns: Nouns): Set<RowsKey> {
   return new Set(NAMES.flatMap((name) => nouns[name].strays(queries)));
 }
 
+/** Within a transaction; `how`: put into a room whose nouns were staged, or replace its present state. */
 export function giveNouns(
   queries: Queries,
   nouns: Nouns,

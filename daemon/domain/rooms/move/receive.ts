@@ -229,13 +229,16 @@ export class ReceivedRooms {
   }
 
   /** Stages the rows of its nouns if they are not; returns their key. */
-  async #stage({ room }: RoomHeader, { nouns }: MovedState, how: Omit<Staging, "isOther">): Promise<RowsKey> {
+  async #stage({ room }: RoomHeader, { nouns, calls }: MovedState, how: Omit<Staging, "isOther">): Promise<RowsKey> {
     const room_uid = room.room_uid as RoomUid;
     const known = this.#staged.get(room_uid);
     if (known) return known;
     const rows = newRows(room_uid);
-    const branched = branchedOf(room as unknown as RoomRow, rows);
-    await stageNouns(this.#deps.branch.nouns, nouns, branched, { ...how, isOther: false });
+    const row = room as unknown as RoomRow;
+    const { branch } = this.#deps;
+    // If the room does not arrive, its calls stay here for their day, as those of a room that has left.
+    await branch.calls.putRoom(calls, row, how.over);
+    await stageNouns(branch.nouns, nouns, branchedOf(row, rows), { ...how, isOther: false });
     this.#staged.set(room_uid, rows);
     await faultPoint("move.staged");
     return rows;

@@ -55,13 +55,13 @@ export function* takeRows({ branch, sandboxes }: RoomDeps, queries: Queries, row
   return {
     events: yield* new RoomNumbers(queries, row).taken(),
     nouns: yield* takeNouns(queries, branch.nouns, room_uid),
-    calls: branch.calls.takeRoom(queries, row),
+    calls: yield* branch.calls.takeRoom(queries, row),
     sandboxes: sandboxes.moves.take(queries, room_uid),
     checkpoints: listCheckpoints(queries, { room_uid, after: null, limit: MAX_CHECKPOINTS }),
   };
 }
 
-/** The room is this host's from here on. Its nouns were staged under the key `rows`. */
+/** The room is this host's from here on. Its nouns were staged under the key `rows`, and its calls were put. */
 export function giveRows(
   deps: RoomDeps,
   queries: Queries,
@@ -84,7 +84,6 @@ export function giveRows(
   deleteCheckpointsOf(queries, row.room_uid);
   for (const checkpoint of state.checkpoints) insertCheckpoint(queries, { ...checkpoint, ...owner });
   giveNouns(queries, branch.nouns, state.nouns, branchedOf(row, rows));
-  branch.calls.putRoom(queries, state.calls, row);
   const last = head?.seq ?? 0;
   giveEvents(queries, row, state.events ?? { last, since: last, rows: [] });
   recordMove(queries, row, "room.moved_in", { from, epoch: epoch + 1, head });

@@ -1,6 +1,8 @@
 /** Calls of guests that branch: none is carried out twice, none that was taken back counts as done, and sums stay right. */
 import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { wholly } from "../../../../daemon/core/loop/index.ts";
+import { valuesIn } from "../../../../daemon/db/branch.ts";
 import { openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
@@ -45,14 +47,14 @@ async function again(call: IdempotentCall): Promise<string | null> {
 }
 
 async function take(...sandboxIds: string[]): Promise<CallsState> {
-  const state = await database.commit((queries) => idempotency.branch.take(queries, sandboxIds));
+  const state = wholly(idempotency.branch.take(database.queries, sandboxIds));
   return JSON.parse(JSON.stringify(state)) as CallsState;
 }
 
 const branch = (how: "put" | "replace", state: CallsState, sandboxIds: Record<string, string>, pausedMs = 0) => {
   const pathOf = (path: string) => (how === "put" ? path.replace("/first/", "/second/") : path);
   const guests = { org_id: ORG, sandboxIds: new Map(Object.entries(sandboxIds)), pathOf, pausedMs };
-  return database.commit((queries) => idempotency.branch[how](queries, state, guests));
+  return idempotency.branch.replace(state, guests);
 };
 
 const inSecond = (key: string) => callOf(key, "sbx_2", "/v1/rooms/second/messages");
@@ -82,7 +84,7 @@ test("a room or a message may be named sandboxes", async () => {
   const paths = ["/v1/rooms/sandboxes/messages", "/v1/rooms/first/messages/sandboxes/ack"];
   for (const path of paths) await answer(callOf("k", "sbx_1", path), "yes");
   const { calls } = await take("sbx_1");
-  expect(calls.sbx_1?.map(({ path }) => path).sort()).toEqual(paths.toSorted());
+  expect(calls.sbx_1 && valuesIn(calls.sbx_1, "path").sort()).toEqual(paths.toSorted());
 });
 
 test("after a rollback, a guest's later calls count as not made; those of others stay", async () => {
@@ -140,4 +142,16 @@ test("the size of responses is right for every caller, also in the next daemon",
   expect(kept[0]?.bytes).toBeLessThan(most);
   idempotency = makeIdempotency(database, most, most);
   expect(await again(callOf("four", "sbx_9"))).toHaveLength(30 * KIB);
+});
+
+test("the calls of a checkpoint that an older roomd has taken, with an object for each, are known too", async () => {
+  await answer(callOf("answered"), "yes");
+  await begun(callOf("cut"));
+  await database.commit((queries) => idempotency.note(queries, callOf("cut"), { generation: 7 }));
+  const { columns, rows } = (await take("sbx_1")).calls.sbx_1 ?? { columns: [], rows: [] };
+  const calls = rows.map((row) => Object.fromEntries(columns.map((column, at) => [column, row[at]])));
+  const parsed = calls.map(({ begun, ...call }) => ({ ...call, begun: begun && JSON.parse(String(begun)) }));
+  await branch("put", { calls: { sbx_1: parsed } } as unknown as CallsState, { sbx_1: "sbx_2" });
+  expect(await again(inSecond("answered"))).toBe("yes");
+  expect(await begun(inSecond("cut"))).toMatchObject({ begun: { generation: 7 } });
 });

@@ -125,7 +125,7 @@ class Fixture implements AsyncDisposable {
     };
     const follow = Object.entries(directory).map(([name, work]) => [
       name,
-      ["host", "owner", "placed"].includes(name) ? work : said(name, work as never),
+      ["host", "owner", "placed"].includes(name) ? work : recorded(name, work as never),
     ]);
     return {
       ...{ database: this.database, hostId: host, retentionSeconds: 60, paths: this.paths, log: LOG },
@@ -154,7 +154,7 @@ class Fixture implements AsyncDisposable {
       branch: {
         sandboxes: { requireBytes: async () => {}, use: (_: unknown, work: () => Promise<unknown>) => work() },
         nouns: Object.fromEntries(["agents", "fabric", "barriers"].map((name) => [name, NOUN])),
-        calls: { takeRoom: () => null },
+        calls: { takeRoom: takesNothing, putRoom: async () => {} },
       },
       ...{
         driveQuota: { end: () => {} },
