@@ -91,6 +91,7 @@ export async function openDoors(base: Base, parts: DoorParts, addresses: Address
     traces,
     bound: new Map(operations.map((each) => [each.operation.name, each])),
     road: pipeline,
+    aside,
     log,
     record: (entry) => {
       const written = base.database.commit((queries) => appendAudit(queries, entry), false);

@@ -6,7 +6,7 @@
  */
 
 import { REQUEST_HEADERS } from "../../../shared/api/headers.ts";
-import type { EventsReply } from "../../core/call/operation.ts";
+import type { EventsReply, JsonBody } from "../../core/call/operation.ts";
 import type { DuplexSession } from "../../core/concurrency/duplex-session.ts";
 import { within } from "../../core/concurrency/published.ts";
 import { parseJson } from "../../core/json.ts";
@@ -61,6 +61,8 @@ export interface JsonRequest {
   fields?: Record<string, unknown>;
   /** The caller's headers: Authorization, Idempotency-Key, traceparent, Accept. */
   headers?: Record<string, string>;
+  /** Length from which on the JSON of a successful response stays unparsed; absent: none does. */
+  unparsedFrom?: number;
 }
 
 export interface JsonAnswer {
@@ -68,6 +70,8 @@ export interface JsonAnswer {
   headers: Headers;
   /** The parsed JSON, or the bytes if it is not JSON. */
   body: unknown;
+  /** The JSON, if it is unparsed. */
+  json?: JsonBody<never>;
   /** Of a streamed response, instead. */
   events?: EventsReply;
 }
@@ -80,7 +84,7 @@ export async function forwardJson(
   about: Forwarded,
   signal: AbortSignal,
 ): Promise<JsonAnswer> {
-  const { method, path, query = {}, fields, headers = {} } = request;
+  const { method, path, query = {}, fields, headers = {}, unparsedFrom = Number.POSITIVE_INFINITY } = request;
   if (!PATH.test(path)) throw new Error(`${JSON.stringify(path)} is not a URL path`);
   const search = new URLSearchParams(query).toString();
   const whole = fields && Buffer.from(JSON.stringify(fields));
@@ -103,7 +107,9 @@ export async function forwardJson(
     return { status, headers: shown, body: null, events: eventsOf(answered.body, () => answered.line.close()) };
   }
   const bytes = await wholeOf(host, answered, outgoing, signal);
-  return { status, headers: shown, body: JSON_TYPE.test(type) ? parsed(host, bytes) : bytes };
+  if (!JSON_TYPE.test(type)) return { status, headers: shown, body: bytes };
+  if (status < 400 && bytes.byteLength >= unparsedFrom) return { status, headers: shown, body: null, json: { bytes } };
+  return { status, headers: shown, body: parsed(host, bytes) };
 }
 
 export type Upgraded =

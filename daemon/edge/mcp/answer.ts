@@ -8,6 +8,7 @@ import { MAX_TOOL_WAIT_MS } from "../../../shared/api/mcp/tools.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Arguments, Refused, Reply, ToolCall } from "./call.ts";
 import { compact } from "./compact.ts";
+import { clip, sizeOf } from "./shorten.ts";
 
 /** The call that continues from here. */
 export interface NextCall {
@@ -40,9 +41,6 @@ const MAX_REPEATED = 4_000;
 const MAX_SENTENCE = 320;
 const MAX_DETAILS = 300;
 const MAX_FIELDS = 5;
-/** Longest result as JSON, which is in a response twice, if the client gave no limit. */
-export const MAX_RESULT = 18_000;
-const MAX_WORDS = 2_000;
 
 /** An operation's response, unchanged. */
 export function answerOf(reply: Exclude<Reply, { kind: "late" }>): ToolAnswer {
@@ -90,39 +88,6 @@ function refusal({ problem, retry_after_seconds, next }: Failure): Arguments {
   });
   for (const name of ["details", "errors", "next"]) if (sizeOf(parts) > MAX_REFUSAL) delete parts[name];
   return parts;
-}
-
-/** Truncates lists and texts of a result that is too long, and adds how much is left out. */
-export function bounded(result: Arguments): Arguments {
-  if (sizeOf(result) <= MAX_RESULT) return result;
-  const lists = Object.entries(result).filter((member): member is [string, unknown[]] => Array.isArray(member[1]));
-  const [longest] = lists.sort(([, one], [, other]) => sizeOf(other) - sizeOf(one));
-  if (!longest || longest[1].length === 0) return clipped(result);
-  const [name, list] = longest;
-  const rest = sizeOf({ ...result, [name]: [] });
-  let [shown, size] = [0, rest];
-  for (const item of list) {
-    size += sizeOf(item) + 1;
-    if (size > MAX_RESULT) break;
-    shown += 1;
-  }
-  if (shown === 0) return clipped({ ...result, [name]: list.slice(0, 1).map((item) => clippedValue(item, MAX_WORDS)) });
-  return { ...result, [name]: list.slice(0, shown), [`${name}_left_out`]: list.length - shown };
-}
-
-const clipped = (result: Arguments) => clippedValue(result, MAX_WORDS) as Arguments;
-
-function clippedValue(value: unknown, most: number): unknown {
-  if (typeof value === "string") return clip(value, most);
-  if (Array.isArray(value)) return value.slice(0, 50).map((each) => clippedValue(each, most));
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, clippedValue(member, most)]));
-}
-
-export const sizeOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? "");
-
-function clip(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most)}… (${text.length - most} more characters)`;
 }
 
 export function toolResult(content: Arguments, shown: { picture?: string; text?: string } = {}): CallToolResult {

@@ -6,6 +6,7 @@ import { hash } from "node:crypto";
 import type { TProperties } from "@sinclair/typebox";
 import { fields, NONE, type Operation } from "../../../shared/api/contract.ts";
 import type { Problem } from "../../../shared/api/errors.ts";
+import { agentWait } from "../../../shared/api/fabric.ts";
 import { REQUEST_HEADERS, takesIdempotencyKey } from "../../../shared/api/headers.ts";
 import { argumentsOf, type Tool } from "../../../shared/api/mcp/tool.ts";
 import { MAX_TOOL_WAIT_MS } from "../../../shared/api/mcp/tools.ts";
@@ -17,7 +18,9 @@ import type { Traces } from "../../core/call/traces.ts";
 import { monotonicMs } from "../../core/clock.ts";
 import { orAfter } from "../../core/concurrency/published.ts";
 import type { Log } from "../../core/log.ts";
+import { loopTime } from "../../core/loop/index.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import type { Aside } from "../../host/aside/pool.ts";
 import type { HostClient } from "../hosts/client.ts";
 import { forwardJson, forwardRequest } from "../hosts/forward.ts";
 import { brokenRules, type InputCheck, makeInputCheck } from "../pipeline/input.ts";
@@ -27,6 +30,8 @@ import type { Rate } from "../pipeline/rate-limit.ts";
 import type { Outcome } from "../pipeline/request-context.ts";
 import { bytesOf, type FileBytes, type FileUpload, outcomeOf, requestOf, transferOf } from "./file-bytes.ts";
 import { type BegunKind, nameOf } from "./names.ts";
+import { MAX_LIMITED_RESULT, MAX_RESULT } from "./shorten.ts";
+import { type ShortReply, SMALL_REPLY_BYTES, shortenAside } from "./tasks.ts";
 
 export type Arguments = Record<string, unknown>;
 
@@ -52,11 +57,20 @@ export interface Refused {
 }
 
 export type Reply =
-  | { kind: "done"; done: Done<Operation>; body: Arguments; file?: FileBytes }
+  | { kind: "done"; done: Done<Operation>; body: Arguments; file?: FileBytes; whole?: ShortReply["whole"] }
   | Refused
   /** It takes longer than the tool may, or the client is gone. */
   | { kind: "late" };
 
+interface WalkOptions {
+  withinMs?: number;
+  sent?: FileUpload | null;
+  /** Whether a long body is shortened to `most`, in the aside thread. */
+  isShort?: boolean;
+}
+
+/** Arguments that bound the length of an answer. */
+const LIMITS = ["limit", "length", "max_output_bytes"];
 /** Reserved after a wait, for reading the result. */
 const ANSWER_MS = 3000;
 /** Allowance for the message around the arguments. */
@@ -65,6 +79,7 @@ const ENVELOPE_BYTES = 16 * 1024;
 export interface CallDeps {
   bound: ReadonlyMap<string, Bound>;
   road: Pipeline;
+  aside: Aside;
   traces: Traces;
   /** Client for other hosts; null: standalone. */
   others: { client: HostClient; own: string } | null;
@@ -91,6 +106,7 @@ export class ToolCall {
   /** As the client sent them. */
   readonly given: Arguments;
   readonly #deps: CallDeps;
+  readonly #owner = loopTime.owner;
   readonly #visit: Omit<Visit, "rate">;
   /** Rate of the first operation; empty after it. */
   #rate: { rate?: Rate | null };
@@ -140,19 +156,34 @@ export class ToolCall {
     return Math.max(0, Math.min(wantedMs, Math.floor(this.leftMs - ANSWER_MS)));
   }
 
-  /** Calls the tool's operation with the arguments as they were sent. Never throws. */
-  async pass(defaults: Arguments = {}): Promise<Reply> {
-    return await this.#walk(strict(this.#bound(this.tool.operation), this.tool), { ...defaults, ...this.given });
+  /** Maximum of a result as JSON. */
+  get most(): number {
+    return this.isLimited ? MAX_LIMITED_RESULT : MAX_RESULT;
+  }
+
+  /** Whether the client has bounded the answer. */
+  get isLimited(): boolean {
+    return LIMITS.some((name) => this.given[name] !== undefined);
+  }
+
+  /** Calls the tool's operation with arguments of the tool; a long body is shortened. Never throws. */
+  async pass(args: Arguments): Promise<Reply> {
+    return await this.#walk(strict(this.#bound(this.tool.operation), this.tool), args, { isShort: true });
   }
 
   /** Calls an operation with checked arguments; undefined ones are absent. Never throws. */
   async ask(operation: Operation, args: Arguments, withinMs = this.leftMs): Promise<Reply> {
-    return await this.#walk(inOneBody(this.#bound(operation)), args, withinMs);
+    return await this.#walk(inOneBody(this.#bound(operation)), args, { withinMs });
+  }
+
+  /** The same; a long body is shortened. */
+  async askShort(operation: Operation, args: Arguments): Promise<Reply> {
+    return await this.#walk(inOneBody(this.#bound(operation)), args, { isShort: true });
   }
 
   /** Calls an operation with a file as its body or response; the response is at most the requested range. */
   async askFile(operation: Operation, args: Arguments, sent: FileUpload): Promise<Reply> {
-    return await this.#walk(this.#bound(operation), args, this.leftMs, sent);
+    return await this.#walk(this.#bound(operation), args, { sent });
   }
 
   /** Checks the arguments by the tool's own rules, for tools that use them before any operation does. */
@@ -173,7 +204,11 @@ export class ToolCall {
     return bound;
   }
 
-  async #walk(bound: Bound, args: Arguments, withinMs = this.leftMs, sent: FileUpload | null = null): Promise<Reply> {
+  async #walk(
+    bound: Bound,
+    args: Arguments,
+    { withinMs = this.leftMs, sent = null, isShort = false }: WalkOptions,
+  ): Promise<Reply> {
     const work = this.#deps.road.run(bound, this.#requestOf(bound.operation, args, sent));
     const reply = await orAfter(work, withinMs, null, this.#signal);
     if (reply === null) {
@@ -186,15 +221,24 @@ export class ToolCall {
     }
     if (reply.kind === "problem") return reply;
     if (sent) return await this.#fileReply(reply.done);
-    const { stream } = reply.done;
-    if (stream?.type !== "application/json") {
-      return { kind: "done", done: reply.done, body: (bodyOf(reply.done) ?? {}) as Arguments };
-    }
+    const { stream, json } = reply.done;
     // A tool's answer is one object, however long.
     try {
+      if (isShort && json && json.bytes.byteLength > SMALL_REPLY_BYTES) {
+        const shortened = {
+          buffer: bufferOf(json.bytes),
+          most: this.most,
+          isInbox: bound.operation.name === agentWait.name,
+        };
+        const by = { owner: this.#owner, signal: this.#signal };
+        return { kind: "done", done: reply.done, ...(await this.#deps.aside.run(shortenAside, shortened, by)) };
+      }
+      if (stream?.type !== "application/json") {
+        return { kind: "done", done: reply.done, body: (bodyOf(reply.done) ?? {}) as Arguments };
+      }
       return { kind: "done", done: reply.done, body: (await new Response(stream.bytes).json()) as Arguments };
     } catch (cause) {
-      return this.refuse(new ServiceError("internal", { cause }));
+      return this.refuse(cause instanceof ServiceError ? cause : new ServiceError("internal", { cause }));
     }
   }
 
@@ -302,16 +346,16 @@ export class ToolCall {
       ...(trace === null ? {} : { [REQUEST_HEADERS.traceparent.name]: writeTraceparent(trace) }),
     };
     const request = {
-      ...{ method: operation.method, path: pathOf(operation, params), headers },
+      ...{ method: operation.method, path: pathOf(operation, params), headers, unparsedFrom: SMALL_REPLY_BYTES },
       query: Object.fromEntries(query.map(([field, value]) => [field, String(value)])),
       ...(operation.method === "GET" || operation.body === null ? {} : { fields }),
     };
     const sent = key === null ? {} : { sent_sha256: this.#sentSha256(key) };
     const about = { ip, request_id, own: others.own, source: "mcp", ...sent } as const;
-    const response = await forwardJson(others.client, host, request, about, this.#signal);
-    const { status, headers: responseHeaders, body: answer, events } = response;
+    const forwarded = await forwardJson(others.client, host, request, about, this.#signal);
+    const { status, headers: responseHeaders, body: answer, json, events } = forwarded;
     if (status < 400) {
-      const done = events ? { outcome: "forwarded", events } : { outcome: "forwarded", body: answer };
+      const done = { outcome: "forwarded", ...(events ? { events } : json ? { json } : { body: answer }) };
       return { kind: "done", status, done, location: null, replayed: false };
     }
     const after = responseHeaders.get("retry-after");
@@ -336,6 +380,14 @@ export class ToolCall {
     const about = { ip, request_id, own: others.own, source: "mcp" } as const;
     return await outcomeOf(await forwardRequest(others.client, host, request, about, this.#signal));
   }
+}
+
+/** The buffer of these bytes alone. */
+function bufferOf(bytes: Uint8Array): ArrayBuffer {
+  const { buffer } = bytes;
+  return buffer instanceof ArrayBuffer && buffer.byteLength === bytes.byteLength
+    ? buffer
+    : new Uint8Array(bytes).buffer;
 }
 
 /** `{name*}` is the rest of a path: its slashes are not encoded. */

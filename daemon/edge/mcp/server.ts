@@ -18,7 +18,7 @@ import type { OrgId } from "../../../shared/ids.ts";
 import { readTraceparent, TRACEPARENT } from "../../../shared/traceparent.ts";
 import { VERSION } from "../../../shared/version.ts";
 import { beginOrRoot, type Span } from "../../core/call/traces.ts";
-import { bounded, type NextCall, structured, type ToolAnswer, toolResult } from "./answer.ts";
+import { type NextCall, structured, type ToolAnswer, toolResult } from "./answer.ts";
 import { type Arguments, type CallDeps, ToolCall, type Visit } from "./call.ts";
 import { fillIn } from "./fill-in.ts";
 import { noSuchTool } from "./nearest-tool.ts";
@@ -26,6 +26,7 @@ import { preflight, takeLooked } from "./preflight.ts";
 import { reportProgress } from "./progress.ts";
 import { getPrompt, LISTED_PROMPTS } from "./prompts.ts";
 import type { Session } from "./sessions.ts";
+import { bounded } from "./shorten.ts";
 import { smallCall } from "./small/next.ts";
 import { meantTool, namesSandbox, understand } from "./synonyms.ts";
 import { carryOut } from "./tools/index.ts";
@@ -105,7 +106,7 @@ async function callTool(
     await preflight(call, session);
     const answer = advised(await carryOut(call), tool, tools);
     span.end(answer.ok ? {} : { problem: answer.problem.code, isFault: answer.problem.status >= 500 });
-    return resultOf(answer, given, notes, answer.ok ? takeLooked(session) : null);
+    return resultOf(answer, call.isLimited, notes, answer.ok ? takeLooked(session) : null);
   } finally {
     progress.stop();
     over();
@@ -114,16 +115,12 @@ async function callTool(
   }
 }
 
-/** Arguments that bound the length of an answer. */
-const LIMITS = ["limit", "length", "max_output_bytes"];
-
 function resultOf(
   answer: ToolAnswer,
-  given: Arguments,
+  isLimited: boolean,
   notes: string[],
   preflightResult: Arguments | null,
 ): CallToolResult {
-  const isLimited = LIMITS.some((name) => given[name] !== undefined);
   const shown = answer.ok && !isLimited ? { ...answer, result: bounded(answer.result) } : answer;
   const more = { ...(notes.length > 0 ? { notes } : {}), ...(preflightResult ? { preflight: preflightResult } : {}) };
   const content = { ...structured(shown), ...more };

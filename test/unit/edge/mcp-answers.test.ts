@@ -1,9 +1,10 @@
 /** Size of a tool's response: output bounded by head and tail, refusals of one line, lists within their budgets. */
 import { describe, expect, test } from "vitest";
-import { bounded, MAX_RESULT, sizeOf, structured } from "../../../daemon/edge/mcp/answer.ts";
+import { structured } from "../../../daemon/edge/mcp/answer.ts";
 import { compact } from "../../../daemon/edge/mcp/compact.ts";
 import { fits, HEAD_BYTES, NO_OUTPUT, outputText, TAIL_BYTES } from "../../../daemon/edge/mcp/output-text.ts";
 import { readable } from "../../../daemon/edge/mcp/readable.ts";
+import { bounded, MAX_RESULT, sizeOf } from "../../../daemon/edge/mcp/shorten.ts";
 import { readEnds } from "../../../daemon/edge/mcp/tools/output-ends.ts";
 import { TOOL_SETS } from "../../../shared/api/mcp/more-tools.ts";
 import { listedInput, outputSchemaOf } from "../../../shared/api/mcp/tool.ts";

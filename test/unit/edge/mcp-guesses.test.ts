@@ -11,6 +11,7 @@ import { makeMcpDoor } from "../../../daemon/edge/mcp/door.ts";
 import { brokenRules, makeInputCheck } from "../../../daemon/edge/pipeline/input.ts";
 import type { Pipeline, PipelineReply, PipelineRequest } from "../../../daemon/edge/pipeline/pipeline.ts";
 import { toProblem } from "../../../daemon/edge/pipeline/problem.ts";
+import { AsidePool } from "../../../daemon/host/aside/pool.ts";
 import { NONE } from "../../../shared/api/contract.ts";
 import type { ToolSet } from "../../../shared/api/mcp/more-tools.ts";
 import { operations } from "../../../shared/api/operations.ts";
@@ -91,7 +92,15 @@ const bound = new Map(
 );
 
 async function callIn(world: World, set: ToolSet, name: string, args: object): Promise<Json> {
-  const door = makeMcpDoor({ bound, road: world.road(), traces: NO_TRACES, log, others: null, record: () => {} });
+  const door = makeMcpDoor({
+    bound,
+    road: world.road(),
+    aside: new AsidePool(null),
+    traces: NO_TRACES,
+    log,
+    others: null,
+    record: () => {},
+  });
   const message = {
     jsonrpc: "2.0",
     id: 1,

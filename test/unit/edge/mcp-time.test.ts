@@ -13,6 +13,7 @@ import { ServiceError } from "../../../daemon/core/service-error.ts";
 import { makeMcpDoor } from "../../../daemon/edge/mcp/door.ts";
 import type { Pipeline, PipelineReply, PipelineRequest } from "../../../daemon/edge/pipeline/pipeline.ts";
 import { toProblem } from "../../../daemon/edge/pipeline/problem.ts";
+import { AsidePool } from "../../../daemon/host/aside/pool.ts";
 import type { Operation } from "../../../shared/api/contract.ts";
 import { outputSchemaOf, type Tool } from "../../../shared/api/mcp/tool.ts";
 import { operations } from "../../../shared/api/operations.ts";
@@ -110,6 +111,7 @@ async function timeOf(tool: Tool, args: Record<string, unknown>, steps: readonly
   const door = makeMcpDoor({
     bound,
     road: roadOf(steps, counter),
+    aside: new AsidePool(null),
     traces: NO_TRACES,
     log,
     others: null,

@@ -1,5 +1,5 @@
 /** Tools that do more than pass their arguments to their operation. */
-import { answerOf, MAX_RESULT, sizeOf, stillUnderWay, type ToolAnswer } from "../answer.ts";
+import { answerOf, type ToolAnswer } from "../answer.ts";
 import type { Arguments, ToolCall } from "../call.ts";
 import { SMALL } from "../small/index.ts";
 import { summarize } from "./audit.ts";
@@ -8,6 +8,7 @@ import { build } from "./build.ts";
 import { computer } from "./computer.ts";
 import { create } from "./create.ts";
 import { exec } from "./exec.ts";
+import { fitting } from "./fitting.ts";
 import { once } from "./once.ts";
 import { read } from "./read.ts";
 import { request } from "./request.ts";
@@ -47,20 +48,6 @@ export async function carryOut(call: ToolCall): Promise<ToolAnswer> {
     const checked = call.check();
     return checked.kind === "problem" ? answerOf(checked) : await ownWay(call, checked.input as never);
   }
-  const reply = await call.pass("org_id" in call.tool.input.properties ? DEFAULTS : {});
-  if (reply.kind === "late") return stillUnderWay(call);
-  return reply.kind === "done" ? await fitting(call, reply.body) : answerOf(reply);
-}
-
-/** Re-reads a list that is too long with a limit that fits, so that its cursor is correct. */
-async function fitting(call: ToolCall, body: Arguments): Promise<ToolAnswer> {
-  const { items } = body;
-  const isPaged = "limit" in call.tool.input.properties && "cursor" in call.tool.input.properties;
-  const size = sizeOf(body);
-  if (!isPaged || call.given.limit !== undefined || !Array.isArray(items) || size <= MAX_RESULT) {
-    return { ok: true, result: body };
-  }
-  const limit = Math.max(1, Math.floor((items.length * MAX_RESULT * 0.8) / size));
-  const reply = await call.pass({ limit });
-  return reply.kind === "late" ? stillUnderWay(call) : answerOf(reply);
+  const defaults = "org_id" in call.tool.input.properties ? DEFAULTS : {};
+  return await fitting(call, (more) => call.pass({ ...defaults, ...call.given, ...more }));
 }

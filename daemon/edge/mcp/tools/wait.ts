@@ -3,11 +3,10 @@ import { type BarrierRecord, barrierGet } from "../../../../shared/api/barriers.
 import type { InputOf } from "../../../../shared/api/contract.ts";
 import { agentWait } from "../../../../shared/api/fabric.ts";
 import { DEFAULT_INBOX_WAIT_MS } from "../../../../shared/api/mcp/tools.ts";
-import { answerOf, bounded, MAX_RESULT, sizeOf, stillUnderWay, type ToolAnswer } from "../answer.ts";
+import { answerOf, stillUnderWay, type ToolAnswer } from "../answer.ts";
 import type { ToolCall } from "../call.ts";
+import { boundedInbox, type Inbox } from "../shorten.ts";
 import { arrive } from "./barrier.ts";
-
-const SHOWN_PAYLOAD = 4000;
 
 interface Input extends InputOf<typeof agentWait> {
   barrier_id?: string;
@@ -18,34 +17,15 @@ export async function wait(call: ToolCall, { barrier_id, generation, ...input }:
   if (barrier_id !== undefined)
     return await atBarrier(call, { ...input, barrier_id, ...(generation === undefined ? {} : { generation }) });
   const wait_ms = call.waitMs(input.wait_ms ?? DEFAULT_INBOX_WAIT_MS);
-  const reply = await call.ask(agentWait, { ...input, wait_ms });
+  const reply = await call.askShort(agentWait, { ...input, wait_ms });
   if (reply.kind === "late") return stillUnderWay(call);
   if (reply.kind === "problem") return answerOf(reply);
   const { cursor: _, ...again } = input;
-  const shown = input.limit === undefined ? fitting(reply.body as unknown as Inbox) : (reply.body as unknown as Inbox);
+  const shown = boundedInbox(reply.body as unknown as Inbox, call.most);
   const next = { tool: "agent_wait", arguments: { ...again, after: shown.next_after } };
   const isClipped = shown.items.some(({ payload_left_out }) => payload_left_out !== undefined);
   const rest = { tool: "agent_wait", arguments: { ...again, limit: 1 } };
   return { ok: true, result: { ...shown, next, ...(isClipped ? { rest } : {}) } };
-}
-
-interface Inbox {
-  items: { seq: number; payload?: unknown; payload_left_out?: number }[];
-  next_after: number;
-}
-
-/** As many messages as fit an answer; if a single message does not fit, the beginning of its payload. Later calls return the rest. */
-function fitting(inbox: Inbox): Inbox {
-  if (sizeOf(inbox) <= MAX_RESULT) return inbox;
-  const { items } = bounded({ items: inbox.items }) as Pick<Inbox, "items">;
-  const [first] = items;
-  if (items.length === 1 && first && sizeOf(inbox.items[0]) > MAX_RESULT) {
-    const text = JSON.stringify(inbox.items[0]?.payload) ?? "";
-    const payload = text.slice(0, SHOWN_PAYLOAD);
-    const message = { ...inbox.items[0], seq: first.seq, payload, payload_left_out: text.length - payload.length };
-    return { ...inbox, items: [message], next_after: first.seq };
-  }
-  return { ...inbox, items, next_after: items.at(-1)?.seq ?? inbox.next_after };
 }
 
 /** Without a generation: the newest one, or the next if that has passed without the agent. */
