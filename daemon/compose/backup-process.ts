@@ -16,7 +16,7 @@ export type BackupSaid = { stored: Stored } | { failed: string };
 export async function backUpApart(config: Config, signal: AbortSignal): Promise<BackupSaid> {
   if (signal.aborted) return { failed: "the service stops" };
   let lastMessage: BackupSaid | null = null;
-  const worker = startOwn(BACKUP_WORKER, JSON.stringify({ config } satisfies BackupWork), (line) => {
+  const worker = startOwn(BACKUP_WORKER, [JSON.stringify({ config } satisfies BackupWork)], (line) => {
     lastMessage = JSON.parse(line) as BackupSaid;
   });
   const end = () => void worker.end().catch(() => {});

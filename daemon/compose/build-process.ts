@@ -1,4 +1,5 @@
 /** Worker process for template builds: it blocks no other work, ends with its parent, and leaves nothing. */
+import { jsonPieces } from "../core/call/text-stream.ts";
 import type { Config } from "../core/config/config.ts";
 import type { Paths } from "../core/config/paths.ts";
 import type { Log } from "../core/log.ts";
@@ -8,16 +9,16 @@ import type { BuildOrder, BuildSaid } from "../domain/templates/builds/order.ts"
 import { BUILD_WORKER } from "../host/own-processes.ts";
 import { startOwn } from "../host/process.ts";
 
-/** Input of the process: one line of JSON. */
-export interface BuildWork {
+/** Input of the process: one line of JSON, in which the build context is a member of its own, since it may have megabytes. */
+export interface BuildWork extends Pick<BuildOrder, "context"> {
   config: Config;
-  order: BuildOrder;
+  order: Omit<BuildOrder, "context">;
 }
 
 /** Resolves when nothing of the process remains; rejects if it ended without a final message, unless the signal was given. */
 export async function buildApart(
   { config, paths, log }: { config: Config; paths: Paths; log: Log },
-  order: BuildOrder,
+  { context, ...order }: BuildOrder,
   onMessage: (message: BuildSaid) => void,
   signal: AbortSignal,
 ): Promise<void> {
@@ -28,8 +29,8 @@ export async function buildApart(
     isDone ||= "ready" in message || "failed" in message;
     onMessage(message);
   };
-  const work: BuildWork = { config, order };
-  const worker = startOwn(BUILD_WORKER, JSON.stringify(work), hear);
+  const work: BuildWork = { config, order, context };
+  const worker = startOwn(BUILD_WORKER, jsonPieces(work), hear);
   const end = () => void worker.end().catch(() => {});
   signal.addEventListener("abort", end, { once: true });
   try {

@@ -7,6 +7,7 @@ import type { Subprocess } from "bun";
 import { monotonicMs, sleep } from "../core/clock.ts";
 import { DeadlineError, within } from "../core/concurrency/published.ts";
 import { Lines } from "../core/lines.ts";
+import { loopTime, Pieces } from "../core/loop/index.ts";
 import { errnoOf } from "../core/service-error.ts";
 import { asNamespaceRoot, atWord } from "./isolation/argv.ts";
 import { mapIds } from "./isolation/namespace.ts";
@@ -158,17 +159,29 @@ export interface OwnProcess {
   end(): Promise<void>;
 }
 
-/** Starts a process with `input` on its standard input, which then stays open until we end. Its output is passed on line by line. */
-export function startOwn(argument: string, input: string, onLine: (line: string) => void): OwnProcess {
+/** Starts a process with a line of input on its standard input, which then stays open until we end. Its output is passed on line by line. */
+export function startOwn(argument: string, input: Iterable<string>, onLine: (line: string) => void): OwnProcess {
   const child = Bun.spawn([process.execPath, argument], { ...OWN_SESSION, stdio: ["pipe", "pipe", "pipe"] });
   const started = describe(argument, child);
   // The event loop must wait for the process: a loop that nothing keeps alive turns without a pause.
   child.ref();
-  child.stdin.write(`${input}\n`);
-  child.stdin.flush();
-  const errorText = new Response(child.stderr).text();
-  const ended = Promise.all([errorText, readLines(child.stdout, onLine), child.exited]).then(([text]) => text);
+  // A process that has ended reads nothing more.
+  void writeLine(child.stdin, input).catch(() => {});
+  const said = new Response(child.stderr).text();
+  const ended = Promise.all([said, readLines(child.stdout, onLine), child.exited]).then(([text]) => text);
   return { ended, end: () => endProcess(started) };
+}
+
+async function writeLine(stdin: Bun.FileSink, text: Iterable<string>): Promise<void> {
+  const pieces = new Pieces(loopTime, loopTime.owner, "process.input");
+  for (const part of text) {
+    stdin.write(part);
+    await stdin.flush();
+    const turn = pieces.next();
+    if (turn) await turn;
+  }
+  stdin.write("\n");
+  await stdin.flush();
 }
 
 /** Runs a program to its end and returns its standard output. Throws ProgramFailed. */

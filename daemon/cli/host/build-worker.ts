@@ -15,7 +15,9 @@ import { workOf } from "./worker-input.ts";
 
 /** Runs the worker; resolves with the process's exit status. */
 export async function runBuildWorker(): Promise<number> {
-  const { config, order } = await workOf<BuildWork>(process.stdin, () => process.kill(-process.pid, "SIGKILL"));
+  const { config, order, context } = await workOf<BuildWork>(process.stdin, () =>
+    process.kill(-process.pid, "SIGKILL"),
+  );
   setUidBase(config["isolation.uid_base"]);
   const paths = makePaths(config);
   const progress = new ProgressFile(paths.build_progress);
@@ -26,7 +28,7 @@ export async function runBuildWorker(): Promise<number> {
         owner: order.org_id ?? undefined,
         recipe: order.recipe ?? undefined,
         dockerfile: order.dockerfile ?? undefined,
-        context: order.context === null ? undefined : Uint8Array.fromBase64(order.context),
+        context: context === null ? undefined : Uint8Array.fromBase64(context),
         args: order.args,
         secrets: Object.fromEntries(
           Object.entries(order.secrets).map(([name, base64]) => [name, Uint8Array.fromBase64(base64)]),

@@ -3,7 +3,7 @@ import type { Problem } from "../../../shared/api/errors.ts";
 import { FILE_POLICY, HOST_HEADER } from "../../../shared/api/headers.ts";
 import { spelled, type Terms } from "../../../shared/api/spelling.ts";
 import type { BytesReply } from "../../core/call/operation.ts";
-import { textStream } from "../../core/call/text-stream.ts";
+import { jsonPieces, LONG_TEXT, textStream } from "../../core/call/text-stream.ts";
 import type { PipelineReply } from "../pipeline/pipeline.ts";
 import type { Rate } from "../pipeline/rate-limit.ts";
 import { eventsResponse } from "./events.ts";
@@ -50,35 +50,13 @@ export function toResponse(
   }
   headers["Content-Type"] = "application/json";
   if (written) return new Response(written.bytes, { status: reply.status, headers });
-  const json = body && hasLongText(body) ? textStream(jsonOf(body)) : JSON.stringify(body);
+  const json = body && hasLongText(body) ? textStream(jsonPieces(body)) : JSON.stringify(body);
   return new Response(json, { status: reply.status, headers });
 }
-
-/** A text may be six times as long in JSON: a long one is written in pieces of this size, each when the reader is ready. */
-const LONG_TEXT = 64 * 1024;
 
 function hasLongText(body: object): boolean {
   for (const value of Object.values(body)) if (typeof value === "string" && value.length > LONG_TEXT) return true;
   return false;
-}
-
-/** As JSON.stringify writes it; a character that is split between two pieces is written as its two surrogates, which mean the same. */
-function* jsonOf(body: object): Generator<string> {
-  let before = "{";
-  for (const [name, value] of Object.entries(body) as [string, unknown][]) {
-    if (value === undefined) continue;
-    yield `${before}${JSON.stringify(name)}:`;
-    before = ",";
-    if (typeof value !== "string") {
-      yield JSON.stringify(value);
-      continue;
-    }
-    yield '"';
-    for (let at = 0; at < value.length; at += LONG_TEXT)
-      yield JSON.stringify(value.slice(at, at + LONG_TEXT)).slice(1, -1);
-    yield '"';
-  }
-  yield "}";
 }
 
 export function setAll(headers: Headers, fields: HeaderFields): Headers {
