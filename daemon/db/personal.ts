@@ -2,8 +2,9 @@
  * Personal data in a table: the columns that identify a person, the secret columns, and the effect of erasing the person. Each noun
  * declares this for its own tables; a house test finds undeclared ones.
  */
-import { eq, getTableColumns, getTableName, or, type SQL, sql } from "drizzle-orm";
-import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
+import { and, eq, getTableColumns, getTableName, or, type SQL, sql } from "drizzle-orm";
+import { getTableConfig, type SQLiteColumn, type SQLiteTable } from "drizzle-orm/sqlite-core";
+import type { Steps } from "../core/loop/index.ts";
 import type { Queries } from "./client.ts";
 import { locally } from "./dry-run.ts";
 
@@ -30,13 +31,47 @@ export interface Person {
 
 export const nameOf = ({ table }: PersonalTable): string => getTableName(table);
 
-/** A person's rows in a table, without credentials. */
-export function rowsAbout(queries: Queries, personal: PersonalTable, person: Person): Record<string, unknown>[] {
+/** Rows that one step reads. */
+const ROWS_AT_ONCE = 200;
+
+/** A person's rows in a table, without credentials, some in each step. */
+export function* rowsAbout(
+  queries: Queries,
+  personal: PersonalTable,
+  person: Person,
+): Steps<Record<string, unknown>[]> {
   const { table, secrets = [] } = personal;
-  const shown = Object.entries(getTableColumns(table)).filter(([name]) => !secrets.includes(name));
-  const columns = Object.fromEntries(shown) as Record<string, SQLiteColumn>;
-  return queries.select(columns).from(table).where(isAbout(personal, person)).all();
+  const { primaryKeys, columns } = getTableConfig(table);
+  const key = [...primaryKeys.flatMap((primary) => primary.columns), ...columns.filter((column) => column.primary)];
+  const names = key.map((column) => nameIn(table, column));
+  const listed = (values: readonly unknown[]) =>
+    sql`(${sql.join(
+      values.map((value) => sql`${value}`),
+      sql`, `,
+    )})`;
+  const found: Record<string, unknown>[] = [];
+  let after: SQL | undefined;
+  let rows: Record<string, unknown>[];
+  do {
+    rows = queries
+      .select()
+      .from(table)
+      .where(and(isAbout(personal, person), after))
+      .orderBy(...key)
+      .limit(ROWS_AT_ONCE)
+      .all();
+    after = sql`${listed(key)} > ${listed(names.map((name) => rows.at(-1)?.[name]))}`;
+    for (const row of rows) {
+      for (const name of secrets) delete row[name];
+      found.push(row);
+    }
+    yield;
+  } while (rows.length === ROWS_AT_ONCE);
+  return found;
 }
+
+const nameIn = (table: SQLiteTable, column: SQLiteColumn): string =>
+  Object.entries(getTableColumns(table)).find(([, each]) => each === column)?.[0] ?? column.name;
 
 /** Within a transaction. */
 export function forgetRows(queries: Queries, personal: PersonalTable, person: Person): void {

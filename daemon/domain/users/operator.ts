@@ -146,7 +146,7 @@ export function makeUserOperator(database: Database, changes: OrgChanges, person
     exportUser: (email: string) => {
       const user = requireUser(database.queries, email);
       return {
-        ...keptOf(database.queries, personal, asVerified(user)),
+        ...wholly(keptOf(database.queries, personal, asVerified(user))),
         records: wholly(stepsAtOneMoment(database.queries, recordsAbout(database.queries, user.user_id))),
       };
     },

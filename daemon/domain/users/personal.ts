@@ -1,8 +1,10 @@
 /** All personal data of a person: export to the person or the operator, and deletion. */
+import type { OutputOf } from "../../../shared/api/contract.ts";
 import { accountDelete, accountExport } from "../../../shared/api/people/account.ts";
 import type { OrgId, UserId } from "../../../shared/ids.ts";
 import { type Bound, bind } from "../../core/call/operation.ts";
 import { now } from "../../core/clock.ts";
+import { inPieces, loopTime, Pieces, type Steps } from "../../core/loop/index.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { forgetRows, nameOf, type PersonalTable, rowsAbout } from "../../db/personal.ts";
@@ -46,9 +48,11 @@ type PersonalDeps = Pick<UserDeps, "database" | "changes" | "personal" | "onEnde
 export function makePersonal({ database, changes, personal, onEnded }: PersonalDeps): Bound[] {
   return [
     bind(accountExport, {
-      run: (call) => {
+      run: async (call) => {
         const user = requireUser(database.queries, whoIs(call).user_id);
-        return { outcome: "ok", body: keptOf(database.queries, personal, user) };
+        const pieces = new Pieces(loopTime, loopTime.owner, accountExport.name, { signal: call.signal });
+        const kept = await inPieces(keptOf(database.queries, personal, user), pieces);
+        return { outcome: "ok", json: { bytes: await inPieces(bytesOf(kept), pieces) } };
       },
     }),
 
@@ -72,9 +76,28 @@ export function makePersonal({ database, changes, personal, onEnded }: PersonalD
 }
 
 /** All rows about a person, by table. */
-export function keptOf(queries: Queries, personal: readonly PersonalTable[], user: UserRow) {
-  const rows = personal.map((table) => [nameOf(table), rowsAbout(queries, table, user)] as const);
-  return { user_id: user.user_id, exported_at: now(), kept: Object.fromEntries(rows) };
+export function* keptOf(
+  queries: Queries,
+  personal: readonly PersonalTable[],
+  user: UserRow,
+): Steps<OutputOf<typeof accountExport>> {
+  const kept: Record<string, Record<string, unknown>[]> = {};
+  for (const table of personal) kept[nameOf(table)] = yield* rowsAbout(queries, table, user);
+  return { user_id: user.user_id, exported_at: now(), kept };
+}
+
+/** As JSON: a person may have made thousands of keys. */
+function* bytesOf({ kept, ...rest }: OutputOf<typeof accountExport>): Steps<Uint8Array> {
+  const parts: string[] = [];
+  for (const [name, rows] of Object.entries(kept)) {
+    const texts: string[] = [];
+    for (const row of rows) {
+      yield;
+      texts.push(JSON.stringify(row));
+    }
+    parts.push(`${JSON.stringify(name)}:[${texts.join()}]`);
+  }
+  return Buffer.from(`${JSON.stringify(rest).slice(0, -1)},"kept":{${parts.join()}}}`);
 }
 
 interface Forgotten {
