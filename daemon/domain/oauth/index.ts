@@ -6,6 +6,7 @@ import type { Source } from "../../../shared/api/audit.ts";
 import type { KeyId } from "../../../shared/ids.ts";
 import type { Bound, Caller } from "../../core/call/operation.ts";
 import { now } from "../../core/clock.ts";
+import { loopTime, Pieces } from "../../core/loop/index.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { appendAudit } from "../audit/index.ts";
@@ -19,7 +20,6 @@ import { Devices } from "./devices.ts";
 import { makeGrants } from "./grants.ts";
 import { hashOf } from "./secrets.ts";
 import {
-  allGrants,
   canRefresh,
   dropExpiredDevices,
   dropExpiredTokens,
@@ -27,9 +27,11 @@ import {
   dropUnusedClients,
   getGrant,
   getToken,
+  grantsAfter,
   isAwaited,
   prepareTokenLookup,
 } from "./store.ts";
+import type { GrantRow } from "./table.ts";
 import { type Issued, Reused, tokensForCode, tokensForRefresh } from "./tokens.ts";
 
 export { type AuthorizationRequest, only, SentBack } from "./authorization-request.ts";
@@ -69,6 +71,25 @@ export interface OAuth {
   revoke(token: string, from: From): Promise<void>;
   /** Ends grants that no token or code can use any more, and deletes ended ones. Never rejects. */
   sweep(): Promise<void>;
+}
+
+/** Grants that are read together: a millisecond. */
+const READ_TOGETHER = 100;
+
+/** In pieces of the event loop. */
+async function* allGrants(queries: Queries): AsyncGenerator<GrantRow> {
+  const pieces = new Pieces(loopTime, "host", "oauth.sweep");
+  let page: GrantRow[];
+  let after = "";
+  do {
+    page = grantsAfter(queries, after, READ_TOGETHER);
+    for (const grant of page) {
+      const turn = pieces.next();
+      if (turn) await turn;
+      yield grant;
+    }
+    after = page.at(-1)?.key_id ?? after;
+  } while (page.length === READ_TOGETHER);
 }
 
 const BEARER = /^Bearer +(oat-\S+) *$/i;
@@ -176,7 +197,7 @@ export function makeOAuth({ database, changes, orgs, log, url, documents }: OAut
     sweep: async () => {
       try {
         const at = now();
-        for (const { key_id, code_used_at, code_expires_at } of allGrants(queries)) {
+        for await (const { key_id, code_used_at, code_expires_at } of allGrants(queries)) {
           const key = getKey(queries, key_id);
           const isCodeOpen = code_used_at === null && (code_expires_at ?? "") > at;
           const canCome = isCodeOpen || canRefresh(queries, key_id, at) || isAwaited(queries, key_id, at);

@@ -118,8 +118,10 @@ export function dropGrant(queries: Queries, keyId: KeyId): void {
   queries.delete(grants).where(eq(grants.key_id, keyId)).run();
 }
 
-export function allGrants(queries: Queries): GrantRow[] {
-  return queries.select().from(grants).all();
+/** The next grants, by key. */
+export function grantsAfter(queries: Queries, after: string, most: number): GrantRow[] {
+  const isNext = gt(grants.key_id, after as KeyId);
+  return queries.select().from(grants).where(isNext).orderBy(grants.key_id).limit(most).all();
 }
 
 export function insertToken(queries: Queries, row: TokenRow): void {

@@ -6,6 +6,7 @@ import { now, startTimer, stopTimer, timeoutSignal } from "../../core/clock.ts";
 import { Deadlines } from "../../core/concurrency/deadlines.ts";
 import { FairSemaphore } from "../../core/concurrency/fair-semaphore.ts";
 import { DeadlineError } from "../../core/concurrency/published.ts";
+import { loopTime, Pieces } from "../../core/loop/index.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
 import { type Attempt, attempt, type Message } from "./attempt.ts";
 import type { WebhookDeps } from "./deps.ts";
@@ -79,19 +80,34 @@ export class Sender {
     }
     this.#mayDiffer = false;
     this.#waitToFollow();
-    const { database, log } = this.#deps;
-    const rows = new Map(listEnabled(database.queries).map((row) => [row.webhook_id, row]));
-    const sent = [...this.#lanes.values()].map(({ row }) => row);
-    const changed = [...rows.values()].filter((row) => !isDeepStrictEqual(this.#lanes.get(row.webhook_id)?.row, row));
-    const ended = sent.filter(({ webhook_id }) => !rows.has(webhook_id));
-    for (const { org_id, webhook_id } of [...changed, ...ended]) {
-      void this.change(org_id, webhook_id, async () => {});
+    this.#followAll().catch((error: unknown) =>
+      this.#deps.log.error("failed to follow changes of webhooks", { error: describeError(error) }),
+    );
+  }
+
+  /** In pieces of the event loop. */
+  async #followAll(): Promise<void> {
+    const { database } = this.#deps;
+    const pieces = new Pieces(loopTime, "host", "webhooks.follow");
+    const enabled = new Set<WebhookId>();
+    for (const page of listEnabled(database.queries)) {
+      for (const row of page) {
+        enabled.add(row.webhook_id);
+        if (!isDeepStrictEqual(this.#lanes.get(row.webhook_id)?.row, row)) this.#renew(row);
+      }
+      const turn = pieces.next();
+      if (turn) await turn;
+      if (!this.#isOn) return;
     }
+    for (const { row } of [...this.#lanes.values()]) if (!enabled.has(row.webhook_id)) this.#renew(row);
     if (listGone(database.queries).length === 0) return;
-    const forgotten = database.commit((within) => {
+    await database.commit((within) => {
       for (const webhookId of listGone(within)) if (!this.#lanes.has(webhookId)) deleteOwn(within, webhookId);
     });
-    forgotten.catch((error: unknown) => log.error("failed to delete webhooks", { error: describeError(error) }));
+  }
+
+  #renew({ org_id, webhook_id }: WebhookRow): void {
+    void this.change(org_id, webhook_id, async () => {});
   }
 
   #waitToFollow(): void {

@@ -34,9 +34,20 @@ export function countWebhooks(queries: Queries, orgId: OrgId): number {
   return queries.select({ n: count() }).from(webhooks).where(eq(webhooks.org_id, orgId)).get()?.n ?? 0;
 }
 
-/** Enabled webhooks of all organizations. */
-export function listEnabled(queries: Queries): WebhookRow[] {
-  return queries.select().from(webhooks).where(isNull(webhooks.disabled_reason)).all();
+/** Webhooks that one step reads. */
+const PAGE = 200;
+
+/** Enabled webhooks of all organizations, in pages. */
+export function* listEnabled(queries: Queries): Generator<WebhookRow[]> {
+  const id = webhooks.webhook_id;
+  let page: WebhookRow[];
+  let after = "" as WebhookId;
+  do {
+    const isNext = and(isNull(webhooks.disabled_reason), gt(id, after));
+    page = queries.select().from(webhooks).where(isNext).orderBy(asc(id)).limit(PAGE).all();
+    yield page;
+    after = page.at(-1)?.webhook_id ?? after;
+  } while (page.length === PAGE);
 }
 
 /** Undefined: it is gone. */

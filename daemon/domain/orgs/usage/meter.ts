@@ -22,12 +22,15 @@ import { enterSpent } from "./ledger.ts";
 import { dayAt, daysOf, type Elapsed, elapsed, type Moment } from "./moment.ts";
 import { FREE, microOf, microPerHour, type Prices } from "./prices.ts";
 import { DayRows } from "./rows.ts";
-import { addUsage, type Dimension, getOpen, listOpen, putOpen, removeOpen } from "./store.ts";
+import { addUsage, type Dimension, getOpen, listOpen, openAfter, putOpen, removeOpen } from "./store.ts";
 import { isInUse, type SumsInput, sumsOf } from "./sums.ts";
 import type { OpenRow, UsageRow } from "./table.ts";
 
 /** Write interval of continuous measurements; a crash of the daemon loses the unwritten part. */
 export const USAGE_WRITE_SECONDS = 5;
+
+/** Rows of continuous use that are counted in one commit: a few milliseconds. */
+const COUNTED_TOGETHER = 100;
 
 /** The consumer; agent_id and key_id are '' if there is no agent, or no key. */
 export interface Consumer {
@@ -96,18 +99,29 @@ export class Meter {
 
   /** Counts all continuous use up to now. */
   async checkpoint(): Promise<void> {
-    await this.#database.commit((queries) => {
-      const now = momentNow();
-      const open = listOpen(queries);
-      for (const row of open.filter((each) => this.#goesOn(each))) {
-        this.#countUpTo(queries, row, now);
-        putOpen(queries, { ...row, ...now });
-        // Another process may have granted credits, or changed the plan.
-        this.#changed.add(row.org_id);
-      }
-      const subjects = new Set(open.map(({ subject }) => subject));
-      for (const subject of this.#seen) if (!subjects.has(subject)) this.#seen.delete(subject);
-    });
+    const open = new Set<string>();
+    let rows: OpenRow[];
+    let after = "";
+    do {
+      rows = await this.#database.commit((queries) => this.#countSome(queries, after));
+      for (const { subject } of rows) open.add(subject);
+      after = rows.at(-1)?.subject ?? after;
+    } while (rows.length === COUNTED_TOGETHER);
+    const { queries } = this.#database;
+    for (const subject of this.#seen) if (!open.has(subject) && !getOpen(queries, subject)) this.#seen.delete(subject);
+  }
+
+  /** Within a transaction: counts the next rows after a subject, and returns them. */
+  #countSome(queries: Queries, after: string): OpenRow[] {
+    const now = momentNow();
+    const rows = openAfter(queries, after, COUNTED_TOGETHER);
+    for (const row of rows.filter((each) => this.#goesOn(each))) {
+      this.#countUpTo(queries, row, now);
+      putOpen(queries, { ...row, ...now });
+      // Another process may have granted credits, or changed the plan.
+      this.#changed.add(row.org_id);
+    }
+    return rows;
   }
 
   /** Input for the sums of an organization's consumption on these days, both included, up to now. */

@@ -73,12 +73,19 @@ export function removeOpen(queries: Queries, subject: string): void {
   queries.delete(usageOpen).where(eq(usageOpen.subject, subject)).run();
 }
 
-/** Open rows of one organization, or of all. */
-export function listOpen(queries: Queries, orgId?: OrgId): OpenRow[] {
+/** Open rows of an organization. */
+export function listOpen(queries: Queries, orgId: OrgId): OpenRow[] {
+  return queries.select().from(usageOpen).where(eq(usageOpen.org_id, orgId)).all();
+}
+
+/** The next open rows, by subject. */
+export function openAfter(queries: Queries, after: string, most: number): OpenRow[] {
   return queries
     .select()
     .from(usageOpen)
-    .where(orgId === undefined ? undefined : eq(usageOpen.org_id, orgId))
+    .where(gt(usageOpen.subject, after))
+    .orderBy(usageOpen.subject)
+    .limit(most)
     .all();
 }
 
