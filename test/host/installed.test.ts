@@ -2,8 +2,11 @@
  * A host as users have it: systemd, KVM, the kernel's vsock, project quotas. roomd is installed there from its package, set up, used,
  * restarted, killed, upgraded, rebooted and purged, in this order; each test continues from the state of the previous one.
  */
+import { readFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { until } from "../harness/guests.ts";
+import type { Json } from "../harness/json.ts";
 import { bootHost, bootHostWithCopiedTemplate, DATA, INSTALL, PURGE, storyOf, WITH_KEY } from "./installed.ts";
 import type { VirtualHost } from "./machine.ts";
 import { LEFT_OUT } from "./virtual-host.ts";
@@ -11,6 +14,8 @@ import { LEFT_OUT } from "./virtual-host.ts";
 const EXEC = `${WITH_KEY} roomd exec demo agent-1 --`;
 /** Emulated, a start of the service takes half a minute. */
 const SLOW_MS = 300_000;
+/** For other work of the emulated processor the service waits for less; for locks that others hold, for many seconds. */
+const MAX_WAIT_MS = 1_000;
 
 let host: VirtualHost;
 let leftOut: string | null = null;
@@ -32,6 +37,14 @@ async function groups(): Promise<Record<string, string[]>> {
 /** Output for the person who runs the test: the two commands, and the state after each step. */
 const tell = (when: string, text: string) => console.log(`--- ${when}\n${text}`);
 const tellGroups = async (when: string) => tell(`${when}: control groups`, JSON.stringify(await groups(), null, 2));
+
+/** Runs a step of `other_users.py` on the host. */
+async function otherUsers(step: string): Promise<Json> {
+  const files = ["other_users.py", "neighbours.py", "on_host.py"].map((name) => join(import.meta.dirname, name));
+  for (const file of files)
+    await host.ok(`mkdir -p /run/host; cat >/run/host/${basename(file)} <<'END'\n${readFileSync(file, "utf8")}END`);
+  return JSON.parse((await host.ok(`python3 /run/host/other_users.py ${step}`)).split("\n").at(-1) ?? "");
+}
 
 const currentCount = async () => Number(await host.ok(`${EXEC} cat /mnt/drive/count`));
 
@@ -165,6 +178,33 @@ describe("installed from its package", () => {
     const state = async () => JSON.parse(await host.ok(`${WITH_KEY} roomd sandbox get demo agent-1 --json`)).state;
     await until("the sandbox is running", async () => (await state()) === "running", SLOW_MS);
     expect(await currentCount()).toBeGreaterThan(0);
+  });
+
+  test("an unprivileged user and QEMU's user cannot stall it, keep a sandbox from ending, or make it connect to root's socket", async () => {
+    const found = await otherUsers("attack");
+    tell("the service during attacks", JSON.stringify(found));
+    // QEMU's user replaced its sockets by links to the socket: its sandbox is ended for that.
+    expect(found.links).toEqual(["/run/root.sock", "/run/root.sock"]);
+    expect(found.status.message).toContain("console.sock is not a socket of its directory's owner");
+    expect([found.connections, found.leaked]).toEqual([0, ""]);
+    // Processes of the other user name the sandbox in their arguments.
+    expect([found.left, found.killed]).toEqual([[], 0]);
+    // Others keep their readers waiting.
+    expect(found.longest_wait_ms).toBeLessThan(MAX_WAIT_MS);
+  });
+
+  test("QEMUs of two organizations share only the groups and files of KVM and host templates, and cannot see each other", async () => {
+    const { qemus, groups, templates } = await otherUsers("look");
+    for (const qemu of qemus) {
+      const [sandbox, sockets] = [`${DATA}/sandboxes/${qemu.sandbox_id}`, `/run/roomd/g/${qemu.sandbox_id}`];
+      expect(qemu.directories).toEqual({ [templates]: "ro", [sandbox]: "rw", [sockets]: "rw" });
+      expect(qemu.names.filter((name: string) => name.startsWith("sbx_"))).toEqual([qemu.sandbox_id, qemu.sandbox_id]);
+      expect([qemu.processes, qemu.command_line]).toEqual([[], []]);
+      expect(qemu.groups).toHaveLength(groups.length + 1);
+    }
+    const [one, two] = qemus;
+    expect(one.uid).not.toBe(two.uid);
+    expect(one.groups.filter((group: number) => two.groups.includes(group)).sort()).toEqual(groups.toSorted());
   });
 
   test("leaves no files when it is purged", async () => {
