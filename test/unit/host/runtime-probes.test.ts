@@ -63,6 +63,13 @@ test.each<[string, Partial<Probed>, RegExp]>([
   expect(readdirSync(place)).toEqual([]);
 });
 
+test("a probe whose deadline passes is repeated once", async () => {
+  let attempts = 0;
+  const loopbackPeer = () => (++attempts === 1 ? never() : Promise.resolve(1));
+  expect(await probeRuntime(place, { loopbackPeer }, 200)).toEqual([]);
+  expect(attempts).toBe(2);
+});
+
 test("a host without a vsock loopback is probed without it", async () => {
   expect(await probeRuntime(place, { loopbackPeer: async () => null })).toEqual([]);
 });
