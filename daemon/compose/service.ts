@@ -20,7 +20,7 @@ import { makeService } from "../domain/service/index.ts";
 import type { Gateway } from "../domain/ssh/deps.ts";
 import { findPasskeys } from "../domain/users/index.ts";
 import type { Webhooks } from "../domain/webhooks/index.ts";
-import { MAX_REPLY_BYTES } from "../edge/pipeline/idempotency-claims.ts";
+import { MAX_REPLY_BYTES } from "../edge/pipeline/idempotency-answers.ts";
 import type { WarmPool } from "../host/guest/pool.ts";
 import { hasSystemd } from "../host/system-service.ts";
 import type { Addresses } from "./addresses.ts";

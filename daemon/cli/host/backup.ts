@@ -1,4 +1,4 @@
-/** `roomd backup`: to a file, to a pipe, or to an object store. */
+/** `roomd backup`: to a file or a pipe (backup-archive.ts), or to an object store (domain/backups). `roomd restore` is in restore.ts. */
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { type Command, Option } from "commander";

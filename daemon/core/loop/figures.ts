@@ -2,7 +2,7 @@
 
 import { monotonicMs } from "../clock.ts";
 import { Histogram } from "../histogram.ts";
-import type { LoopTime, Piece } from "./time.ts";
+import type { LoopTime, Piece } from "./scheduler.ts";
 
 const PIECE_BOUNDS_SECONDS = [0.0001, 0.0005, 0.002, 0.005, 0.02, 0.1, 1];
 const WAIT_BOUNDS_SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 2];

@@ -1,13 +1,13 @@
 /** The event loop of this process: its scheduler and its time accounting. */
 import { chargeTimers } from "../clock.ts";
 import { LoopFigures } from "./figures.ts";
-import { LoopTime } from "./time.ts";
+import { LoopTime } from "./scheduler.ts";
 
 export type { LoopFigures } from "./figures.ts";
 export type { OwnerName } from "./owner.ts";
 export { ownerOf } from "./owner.ts";
+export { LoopTime } from "./scheduler.ts";
 export { inPieces, type Steps, wholly } from "./steps.ts";
-export { LoopTime } from "./time.ts";
 export { Pieces, type PieceTurns } from "./time-slices.ts";
 export { recordTurns } from "./turn-record.ts";
 export { watchLoop } from "./watch.ts";

@@ -1,6 +1,6 @@
 /** Splits long work into pieces: after 2 ms of event loop time, other work runs. */
 import type { OwnerName } from "./owner.ts";
-import type { LoopTime } from "./time.ts";
+import type { LoopTime } from "./scheduler.ts";
 
 const PIECE_MS = 2;
 

@@ -4,7 +4,7 @@
  */
 import * as jsc from "bun:jsc";
 import { monotonicMs, startUnchargedInterval, stopTimer } from "../clock.ts";
-import type { LoopTime, Piece } from "./time.ts";
+import type { LoopTime, Piece } from "./scheduler.ts";
 
 export const TURNS_VARIABLE = "ROOMD_TEST_TURNS";
 /** Also samples the stacks of long turns, at the cost of a tenth of the process's time. */

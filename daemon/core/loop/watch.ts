@@ -3,7 +3,7 @@
 import { monotonicMs, startTimer, startUnchargedInterval, stopTimer } from "../clock.ts";
 import type { Log, LogLevel } from "../log.ts";
 import { BOARD_BYTES, Board } from "./board.ts";
-import type { LoopTime } from "./time.ts";
+import type { LoopTime } from "./scheduler.ts";
 
 const BEAT_MS = 50;
 const RESTART_MS = 1_000;

@@ -2,7 +2,7 @@
 import { readlinkSync } from "node:fs";
 import { basename } from "node:path";
 import { monotonicMs, startTimer } from "../clock.ts";
-import { LoopTime } from "../loop/time.ts";
+import { LoopTime } from "../loop/scheduler.ts";
 import { type FromThread, failureOf, PartBoard, type TaskPart, type ToThread, WINDOW } from "./messages.ts";
 
 declare const self: Worker;

@@ -5,8 +5,8 @@ import { READING_WORDS } from "../../../shared/audit-reads.ts";
 import type { Selection } from "../../../shared/timeline/selection.ts";
 import { preparedBy, type Queries, rawQuery } from "../../db/client.ts";
 import { isLost } from "../../db/closed-files.ts";
-import type { Head } from "./chain/chain.ts";
 import { type ChainKey, chainKey } from "./chain/chain-key.ts";
+import type { Head } from "./chain/hash-chain.ts";
 import { partOf, shareOf } from "./days/parts.ts";
 import { type AuditRow, audit, auditHeads, auditStarts } from "./table.ts";
 

@@ -9,9 +9,9 @@ import { preparedBy, type Queries, rawInserts, type Values } from "../../db/clie
 import { isLost } from "../../db/closed-files.ts";
 import { locally } from "../../db/dry-run.ts";
 import { aggregateAudit } from "./aggregates.ts";
-import { GENESIS, HASHED, type Head, hashOfValues, PURGED } from "./chain/chain.ts";
 import { chainHead, moveHead } from "./chain/chain-head.ts";
 import { type ChainKey, chainKey, orgOfChain } from "./chain/chain-key.ts";
+import { GENESIS, HASHED, type Head, hashOfValues, PURGED } from "./chain/hash-chain.ts";
 import { DailyCap } from "./daily-cap.ts";
 import { closedDay, closedDays, closedUpTo } from "./days/parts.ts";
 import type { AuditEntry } from "./entry.ts";

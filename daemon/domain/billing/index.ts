@@ -16,7 +16,6 @@ import type { BillingDeps } from "./deps.ts";
 import type { BillingPlan } from "./plan.ts";
 import type { Checkout, Provider } from "./provider.ts";
 import { CheckoutQuestions } from "./request-limit.ts";
-import { entitledUntil, Settling } from "./settle.ts";
 import {
   addCheckout,
   addCustomer,
@@ -28,6 +27,7 @@ import {
   takeKey,
 } from "./store.ts";
 import { makeStripe } from "./stripe.ts";
+import { entitledUntil, Settling } from "./subscriptions.ts";
 import type { CheckoutRow, CustomerRow } from "./table.ts";
 
 export { billingPersonal } from "./personal.ts";

@@ -24,7 +24,7 @@ import { remove } from "./files/remove.ts";
 import { type Streams, saveStreams } from "./files/save.ts";
 import { stat } from "./files/stat.ts";
 import { write } from "./files/write.ts";
-import { LOOK_EVERY_MS, Quota, type QuotaDeps } from "./quota/enforcement.ts";
+import { LOOK_EVERY_MS, Quota, type QuotaDeps } from "./quota/guest-enforcement.ts";
 import type { Measured } from "./quota/measure.ts";
 import { Usage } from "./quota/usage.ts";
 import type { Drive } from "./verb.ts";

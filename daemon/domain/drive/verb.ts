@@ -8,7 +8,7 @@ import type { DriveDeps, DriveRoom } from "./deps.ts";
 import { driveError, type Meaning } from "./errors.ts";
 import type { NameLocks } from "./files/name-locks.ts";
 import type { Quiesce } from "./files/quiesce.ts";
-import type { RoomUsage } from "./quota/room-usage.ts";
+import type { RoomUsage } from "./quota/room-quota.ts";
 import type { Usage } from "./quota/usage.ts";
 
 export interface Drive extends DriveDeps {

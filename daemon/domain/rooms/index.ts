@@ -8,7 +8,6 @@ import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import type { Bound, Caller } from "../../core/call/operation.ts";
 import { type FindRoom, type RoomTarget, requireHere } from "../../core/call/room-target.ts";
 import { now } from "../../core/clock.ts";
-import { Deadlines } from "../../core/concurrency/deadlines.ts";
 import type { Paths } from "../../core/config/paths.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
@@ -24,7 +23,9 @@ import { makeCreate } from "./create.ts";
 import type { RoomDeps } from "./deps.ts";
 import { makeDestroy } from "./destroy.ts";
 import { Eraser, removeUnborn } from "./erase.ts";
+import { makeRoomExpiry } from "./expiry.ts";
 import { makeGet } from "./get.ts";
+import { makeKeptDrives } from "./kept-drives.ts";
 import { makeMoves, type PeerCalls } from "./move/index.ts";
 import { arrivingRooms } from "./move/receive.ts";
 import type { Ownership } from "./ownership.ts";
@@ -33,17 +34,14 @@ import { makeRoomRecords } from "./record.ts";
 import {
   claimRooms,
   destroyingRooms,
-  drivesDue,
   getRoom,
   keptRooms,
   liveRoomOf,
   liveRooms,
-  nextDriveDue,
   orgRooms,
   prepareRoomLookup,
   type RoomPlace,
   rememberedRoom,
-  updateRoom,
 } from "./store.ts";
 import type { RoomRow } from "./table.ts";
 import { isDriveKept, mayEnter, toTarget } from "./target.ts";
@@ -179,46 +177,41 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
   const { database, paths, log } = deps;
   const records = makeRoomRecords(deps);
   const eraser = new Eraser(deps);
-  /** Erases the kept drive of a room, and records in its row that it is gone. */
-  const eraseKept = async (row: RoomRow) => {
-    await eraser.erase(row);
-    await database.commit((queries) => updateRoom(queries, row.room_uid, { drive_until_at: null }));
-    deps.drive.forget(row.room_uid);
-  };
+  const keptDrives = makeKeptDrives(deps, eraser);
   const onEnded = ({ room_uid }: RoomRow) => {
-    expiries.set(room_uid, null);
+    expiry.cancel(room_uid);
     const ended = getRoom(database.queries, room_uid);
     if (ended && isDriveKept(ended)) deps.drive.keep(toTarget(ended, paths));
     else deps.drive.forget(room_uid);
-    eraseDue();
+    keptDrives.eraseDue();
   };
   const locks = new Locks();
   const checkpoints = makeCheckpoints({
     ...{ deps, records, locks, lookup: finder.lookup },
     findRow: (call, roomId) => finder.findRow(call.caller, roomId),
-    schedule: (row) => schedule(row),
+    schedule: (row) => expiry.schedule(row),
   });
   const backups = makeRoomBackups({
     ...{ deps, records, locks, lookup: finder.lookup },
     findRow: (call, roomId) => finder.findRow(call.caller, roomId),
     schedule: (row) => {
-      schedule(row);
+      expiry.schedule(row);
       checkpoints.schedule();
     },
   });
-  const destroyer = makeDestroy(deps, finder.findRow, onEnded, { eraser, eraseKept, checkpoints });
+  const destroyer = makeDestroy(deps, finder.findRow, onEnded, { eraser, eraseKept: keptDrives.erase, checkpoints });
   const moves = makeMoves({
     deps: {
       ...deps,
       erase: (row) => eraser.erase(row),
       forgetCheckpoints: checkpoints.forget,
       onGone: onEnded,
-      onStays: (row) => schedule(row),
+      onStays: (row) => expiry.schedule(row),
     },
     locks,
     findRow: (call, roomId) => finder.findRow(call.caller, roomId),
     schedule: (row) => {
-      schedule(row);
+      expiry.schedule(row);
       checkpoints.schedule();
     },
   });
@@ -246,26 +239,7 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
     );
   };
 
-  const expiries = new Deadlines((roomUid) => {
-    const row = getRoom(database.queries, roomUid as RoomUid);
-    // A room that is moving expires on the host that will own it.
-    if (row?.state !== "active" || row.branching?.kind === "move") return;
-    if (deps.ownership.standing(row) === "here") endUnasked(row, "expired");
-  });
-  const retirements = new Deadlines(() => eraseDue());
-  const schedule = (row: RoomRow) => expiries.set(row.room_uid, row.expires_at);
-
-  /** Erases every drive that is due, in the background; a drive that cannot be erased does not delay the others. */
-  const eraseDue = () => {
-    const moment = now();
-    for (const row of drivesDue(database.queries, moment)) {
-      if (eraser.has(row.room_uid)) continue;
-      eraseKept(row).catch((error: unknown) =>
-        log.error("failed to erase a drive", { room_uid: row.room_uid, error: describeError(error) }),
-      );
-    }
-    retirements.set("next", nextDriveDue(database.queries, moment));
-  };
+  const expiry = makeRoomExpiry(deps, (row) => endUnasked(row, "expired"));
 
   /** A large drive takes a while: no caller waits for it. */
   const sweep = (row: RoomRow) => {
@@ -282,9 +256,9 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
     driveUsed: async (row) =>
       row.state === "destroyed" ? 0 : (await deps.drive.measure(toTarget(row, paths))).used_bytes,
     operations: [
-      makeCreate(deps, records, finder.lookup, schedule),
+      makeCreate(deps, records, finder.lookup, expiry.schedule),
       ...makeGet(deps, records, finder.findRow),
-      makeUpdate(deps, records, finder.findRow, schedule),
+      makeUpdate(deps, records, finder.findRow, expiry.schedule),
       destroyer.operation,
       ...checkpoints.operations,
       ...moves.operations,
@@ -312,14 +286,14 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
           endUnasked(row, "taken_up");
           continue;
         }
-        schedule(row);
+        expiry.schedule(row);
         deps.driveQuota.renew(paths.drive(row.room_uid), {
           bytes: row.drive_limit_bytes,
           inodes: deps.driveLimitEntries,
         });
         sweep(row);
       }
-      eraseDue();
+      keptDrives.eraseDue();
     },
     endAll: async (orgId) => {
       const rows = orgRooms(database.queries, orgId).values();
@@ -327,19 +301,19 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
         for (const row of rows) await endAndRecord(row, false, "org_ended");
       };
       await Promise.all(Array.from({ length: ENDS_AT_ONCE }, endSome));
-      for (const row of keptRooms(database.queries, orgId)) await eraseKept(row);
+      for (const row of keptRooms(database.queries, orgId)) await keptDrives.erase(row);
     },
     reconcile: async () => {
       for (const row of destroyingRooms(database.queries)) {
         if (!destroyer.isEnding(row)) endUnasked(row, "taken_up");
       }
-      eraseDue();
+      keptDrives.eraseDue();
     },
     stop: () => {
       checkpoints.stop();
       moves.stop();
-      expiries.clear();
-      retirements.clear();
+      expiry.stop();
+      keptDrives.stop();
     },
   };
 }

@@ -51,7 +51,7 @@ import { MAX_LIVE_TERMINALS } from "../../../shared/api/terminals.ts";
 import { GUEST_CID_MAX, GUEST_CID_MIN } from "../../../shared/ids.ts";
 import { COMMIT, VERSION } from "../../../shared/version.ts";
 import { type Bound, bind } from "../../core/call/operation.ts";
-import { LOOK_EVERY_MS, MEASURE_EVERY_MS } from "../drive/quota/enforcement.ts";
+import { LOOK_EVERY_MS, MEASURE_EVERY_MS } from "../drive/quota/guest-enforcement.ts";
 import { MAX_BEYOND } from "../drive/quota/over-quota.ts";
 import { MAX_CONNECTIONS } from "../egress/index.ts";
 import { USAGE_WRITE_SECONDS } from "../orgs/index.ts";

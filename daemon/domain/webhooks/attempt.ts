@@ -2,7 +2,7 @@
 import { VERSION } from "../../../shared/version.ts";
 import { monotonicMs, wallMs } from "../../core/clock.ts";
 import { post } from "./post.ts";
-import { askedSeconds } from "./schedule.ts";
+import { askedSeconds } from "./retry-schedule.ts";
 import type { WebhookSecrets } from "./secrets.ts";
 import { type SsrfGuard, Unreachable } from "./ssrf-guard.ts";
 import type { WebhookRow } from "./table.ts";

@@ -19,9 +19,9 @@ import { ServiceError } from "../../core/service-error.ts";
 import { locally } from "../../db/dry-run.ts";
 import type { WebhookDeps } from "./deps.ts";
 import { findOrg, findWebhook } from "./find.ts";
+import type { Sender } from "./lanes.ts";
 import type { ToWebhookRecord } from "./record.ts";
 import type { WebhookSecrets } from "./secrets.ts";
-import type { Sender } from "./sender.ts";
 import type { SsrfGuard } from "./ssrf-guard.ts";
 import {
   changeWebhook,

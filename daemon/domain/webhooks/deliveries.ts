@@ -15,8 +15,8 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { WebhookDeps } from "./deps.ts";
 import { bodyOf } from "./event.ts";
 import { findWebhook } from "./find.ts";
+import type { Sender } from "./lanes.ts";
 import { toDelivery } from "./record.ts";
-import type { Sender } from "./sender.ts";
 import { countWaiting, getDelivery, getWebhook, listDeliveries, putDelivery } from "./store.ts";
 import type { DeliveryRow, WebhookRow } from "./table.ts";
 

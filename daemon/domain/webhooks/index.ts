@@ -5,9 +5,9 @@ import { locally } from "../../db/dry-run.ts";
 import { makeConfigure } from "./configure.ts";
 import { makeDeliveries } from "./deliveries.ts";
 import type { WebhookDeps } from "./deps.ts";
+import { Sender } from "./lanes.ts";
 import { makeShown } from "./record.ts";
 import { WebhookSecrets } from "./secrets.ts";
-import { Sender } from "./sender.ts";
 import { SsrfGuard } from "./ssrf-guard.ts";
 import { deleteOwn, deleteWebhook, getWebhook, listWebhooks } from "./store.ts";
 

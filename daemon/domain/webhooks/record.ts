@@ -2,8 +2,8 @@
 import type { DeliveryRecord, WebhookRecord } from "../../../shared/api/webhooks.ts";
 import { now } from "../../core/clock.ts";
 import type { WebhookDeps } from "./deps.ts";
+import type { Sender } from "./lanes.ts";
 import type { WebhookSecrets } from "./secrets.ts";
-import type { Sender } from "./sender.ts";
 import { countWaiting, getProgress } from "./store.ts";
 import { type DeliveryRow, noProgress, type WebhookRow } from "./table.ts";
 

@@ -34,7 +34,7 @@ import { askAs } from "./live.ts";
 import { answerForMcp, MCP_PATHS, type McpDoor } from "./mcp.ts";
 import type { HttpOptions } from "./options.ts";
 import { makePackages } from "./packages.ts";
-import { answerForPort, portPlaceOf } from "./ports.ts";
+import { answerForPort, portPlaceOf } from "./port-requests.ts";
 import { addRate, problemResponse, setAll, toResponse, usualHeaders } from "./reply.ts";
 import { tlsOf } from "./tls.ts";
 import { answerForWeb, type Web } from "./web.ts";

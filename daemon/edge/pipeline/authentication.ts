@@ -1,6 +1,6 @@
 /**
  * Authentication of callers: by API key, by a noun's own token, or by the transport. Invalid credentials are audited; an address that sends
- * too many gets 429.
+ * too many gets 429. API keys are looked up in domain/orgs/keys.ts.
  */
 import type { Source } from "../../../shared/api/audit.ts";
 import type { Access } from "../../../shared/api/contract.ts";

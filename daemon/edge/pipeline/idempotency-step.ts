@@ -1,6 +1,6 @@
 /**
  * Idempotency in the pipeline: a call is claimed before its work, the resources that the work creates are noted, and its response is
- * stored, sealed if it contains a secret.
+ * stored, sealed if it contains a secret. Its answer to a repeated call is decided in idempotency-answers.ts.
  */
 import { hash } from "node:crypto";
 import type { Problem } from "../../../shared/api/errors.ts";
@@ -16,14 +16,14 @@ import type { MaybePromise } from "../../core/concurrency/maybe-promise.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
-import type { CallsBranch } from "./idempotency-branch.ts";
 import {
   type IdempotentCall,
   makeIdempotency,
   type PackedReply,
   packSmall,
   type StoredReply,
-} from "./idempotency-claims.ts";
+} from "./idempotency-answers.ts";
+import type { CallsBranch } from "./idempotency-branch.ts";
 import type { Claimed } from "./phase.ts";
 import { locationOf, type Outcome, type RequestContext, statusOf } from "./request-context.ts";
 import { openSealed, seal } from "./seal.ts";

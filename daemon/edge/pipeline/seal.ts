@@ -6,7 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { openText, SEAL_KEY_BYTES, sealingKey, sealText } from "../../core/config/sealed-text.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { StoredReply } from "./idempotency-claims.ts";
+import type { StoredReply } from "./idempotency-answers.ts";
 
 const OWN_KEY = randomBytes(SEAL_KEY_BYTES);
 const PURPOSE = "roomd answer of an idempotent call";

@@ -19,7 +19,6 @@ import { Ingress } from "./forwarded/ingress.ts";
 import type { Login } from "./forwarded/messages.ts";
 import { endSocket } from "./graceful-close.ts";
 import type { OpenConnection } from "./open-connection.ts";
-import type { Opening } from "./opening.ts";
 import {
   forwarded,
   hasRoom,
@@ -39,6 +38,7 @@ import {
   type SessionDeps,
   type SignedLogin,
 } from "./session-context.ts";
+import type { Opening } from "./session-requests.ts";
 import { ConnectionBounds, takesPackets } from "./ssh2-bounds.ts";
 import {
   type Channel,

@@ -11,8 +11,8 @@ import type { LiveCommand } from "../../host/guest-link/command.ts";
 import { ChannelWriter } from "./channel-writer.ts";
 import { takeVariable } from "./environment.ts";
 import type { OpenConnection } from "./open-connection.ts";
-import { type SessionKind, SessionOver } from "./opening.ts";
 import { drain, feed } from "./pump.ts";
+import { type SessionKind, SessionOver } from "./session-requests.ts";
 
 /** Exit code of ssh itself if the failure is not the command's. */
 const FAILED = 255;

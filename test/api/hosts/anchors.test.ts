@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ANCHORS_STAY } from "../../../daemon/cluster/schema.ts";
 import { type Connection, openConnection } from "../../../daemon/db/client.ts";
-import { hashOf } from "../../../daemon/domain/audit/chain/chain.ts";
+import { hashOf } from "../../../daemon/domain/audit/chain/hash-chain.ts";
 import type { AuditRow } from "../../../daemon/domain/audit/table.ts";
 import type { Json, TestDaemon } from "../../harness/daemon.ts";
 import { until } from "../../harness/guests.ts";

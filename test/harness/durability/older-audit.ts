@@ -2,7 +2,7 @@
 import { Database } from "bun:sqlite";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { GENESIS, hashOf } from "../../../daemon/domain/audit/chain/chain.ts";
+import { GENESIS, hashOf } from "../../../daemon/domain/audit/chain/hash-chain.ts";
 import type { AuditRow } from "../../../daemon/domain/audit/table.ts";
 import type { TestDaemon } from "../daemon.ts";
 

@@ -6,7 +6,7 @@ import { type Connection, openConnection } from "../../../daemon/db/client.ts";
 import { migrate } from "../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../daemon/db/transact.ts";
 import { roomsToForget } from "../../../daemon/domain/rooms/ended.ts";
-import { endedLongAgo } from "../../../daemon/domain/sandboxes/lifecycle/retention.ts";
+import { endedLongAgo } from "../../../daemon/domain/sandboxes/lifecycle/forget-destroyed.ts";
 import type { OrgId } from "../../../shared/ids.ts";
 import { insertRow } from "../../harness/durability/insert-row.ts";
 

@@ -10,7 +10,7 @@ import { TransactionMap } from "../../../daemon/db/transaction-map.ts";
 import { InboxCapacity } from "../../../daemon/domain/fabric/inbox/inbox-capacity.ts";
 import { Sequence } from "../../../daemon/domain/fabric/sequence.ts";
 import { Meter } from "../../../daemon/domain/orgs/usage/meter.ts";
-import { makeIdempotency, packSmall } from "../../../daemon/edge/pipeline/idempotency-claims.ts";
+import { makeIdempotency, packSmall } from "../../../daemon/edge/pipeline/idempotency-answers.ts";
 import { MAX_INBOX } from "../../../shared/api/fabric.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import { watchStatements } from "../../harness/event-loop/watched-statements.ts";

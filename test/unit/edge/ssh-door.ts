@@ -12,7 +12,7 @@ import type { Pipeline } from "../../../daemon/edge/pipeline/pipeline.ts";
 import { toProblem } from "../../../daemon/edge/pipeline/problem.ts";
 import type { SshLimits } from "../../../daemon/edge/ssh/connection.ts";
 import { newPrivateKey } from "../../../daemon/edge/ssh/host-key.ts";
-import { type SshServer, startSshServer } from "../../../daemon/edge/ssh/server.ts";
+import { type SshServer, startSshServer } from "../../../daemon/edge/ssh/listener.ts";
 import type { LiveCommand } from "../../../daemon/host/guest-link/command.ts";
 import type { GuestPort } from "../../../daemon/host/guest-link/connect.ts";
 import { sshExec, sshForward, sshLogin, sshSftp, sshShell } from "../../../shared/api/ssh.ts";

@@ -5,7 +5,7 @@ import { inPieces, loopTime, Pieces } from "../../../daemon/core/loop/index.ts";
 import { openConnection } from "../../../daemon/db/client.ts";
 import { migrate } from "../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../daemon/db/transact.ts";
-import { makeIdempotency } from "../../../daemon/edge/pipeline/idempotency-claims.ts";
+import { makeIdempotency } from "../../../daemon/edge/pipeline/idempotency-answers.ts";
 import type { OrgId } from "../../../shared/ids.ts";
 import { boundOf, longestTurn } from "../../harness/event-loop/longest-turn.ts";
 import { shortOrLong } from "../../harness/guests.ts";

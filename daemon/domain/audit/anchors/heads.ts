@@ -1,7 +1,7 @@
 /** Line format in which heads of chains are stored outside of the database, and its parser. */
 import { existsSync, readFileSync } from "node:fs";
-import type { Head } from "../chain/chain.ts";
 import { type ChainKey, chainKey, orgOfChain } from "../chain/chain-key.ts";
+import type { Head } from "../chain/hash-chain.ts";
 
 /** Hashes of records by chain key and seq. */
 export type Witnessed = Map<ChainKey, Map<number, string>>;

@@ -4,8 +4,8 @@
  */
 import { preparedBy, type Queries, rawQuery, rawStatement } from "../../../db/client.ts";
 import type { Database } from "../../../db/transact.ts";
-import type { Head } from "./chain.ts";
 import type { ChainKey } from "./chain-key.ts";
+import type { Head } from "./hash-chain.ts";
 
 const statementsOf = preparedBy((queries: Queries) => ({
   read: rawQuery<Head>(queries, "SELECT seq, hash FROM audit_heads WHERE org_key = ?"),

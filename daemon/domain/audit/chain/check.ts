@@ -6,8 +6,8 @@ import { closedUpTo } from "../days/parts.ts";
 import { type Scan, scanAudit } from "../reading/scan.ts";
 import { chainEnd, chainRecords, chainStart } from "../rows.ts";
 import type { AuditRow } from "../table.ts";
-import { ChainCheck, type ChainFacts, type Verdict, type Walked } from "./chain.ts";
 import { type ChainKey, chainKey } from "./chain-key.ts";
+import { ChainCheck, type ChainFacts, type Verdict, type Walked } from "./hash-chain.ts";
 
 /** Records of a step. */
 const AT_ONCE = 100;

@@ -10,10 +10,10 @@ import { VerifiedDays } from "../days/verified.ts";
 import type { AuditDeps } from "../deps.ts";
 import { type AuditedRoom, findRoom } from "../find.ts";
 import { readVerdict } from "../reading/reads.ts";
-import type { ChainFacts, Verdict, Walked } from "./chain.ts";
 import { type ChainKey, chainKey } from "./chain-key.ts";
 import { checkChain } from "./check.ts";
-import { walkOf } from "./walks.ts";
+import type { ChainFacts, Verdict, Walked } from "./hash-chain.ts";
+import { walkOf } from "./time-slices.ts";
 
 /** A verdict, and warnings for checks that could not be made. */
 export type Looked = Verdict & { warnings?: string[] };

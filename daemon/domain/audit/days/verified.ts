@@ -4,8 +4,8 @@
  */
 import { stat } from "node:fs/promises";
 import type { Queries } from "../../../db/client.ts";
-import { GENESIS, type Head, type Walked } from "../chain/chain.ts";
 import type { ChainKey } from "../chain/chain-key.ts";
+import { GENESIS, type Head, type Walked } from "../chain/hash-chain.ts";
 import { chainStart } from "../rows.ts";
 import { stretchesOf } from "./parts.ts";
 

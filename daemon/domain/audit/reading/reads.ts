@@ -2,9 +2,9 @@
 import type { AuditRecord, orgAuditList } from "../../../../shared/api/audit.ts";
 import type { OutputOf } from "../../../../shared/api/contract.ts";
 import type { Lines, Read } from "../../../db/readers/read.ts";
-import type { Walked } from "../chain/chain.ts";
 import { chainKey } from "../chain/chain-key.ts";
 import { type Checked, checkChain, checkRoom } from "../chain/check.ts";
+import type { Walked } from "../chain/hash-chain.ts";
 import { listPart } from "../rows.ts";
 import type { AuditRow } from "../table.ts";
 import { type LinesInput, linesOfRecords, type PageInput, pageOfRecords } from "./pages.ts";

@@ -1,7 +1,7 @@
 /**
  * Total usage of the drives of one organization, including retained drives of ended rooms, against the caps of its plan: each as last
  * measured, plus later changes and reservations of calls. Guests write without calls, and are held to the caps in the same way as to a
- * drive's own quota (enforcement.ts).
+ * drive's own quota (guest-enforcement.ts).
  */
 import type { OrgId } from "../../../../shared/ids.ts";
 import { driveExceeded, driveWarning } from "../../orgs/index.ts";

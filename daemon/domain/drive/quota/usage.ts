@@ -6,7 +6,7 @@ import { loopTime, ownerOf, Pieces } from "../../../core/loop/index.ts";
 import type { OrgDeps } from "../deps.ts";
 import { measureTree } from "./measure.ts";
 import { OrgUsage } from "./org-usage.ts";
-import { RoomUsage, type RoomUsageDeps, type UsageRoom } from "./room-usage.ts";
+import { RoomUsage, type RoomUsageDeps, type UsageRoom } from "./room-quota.ts";
 
 type Deps = OrgDeps & RoomUsageDeps;
 

@@ -1,4 +1,7 @@
-/** Tools that do more than pass their arguments to their operation. */
+/**
+ * MCP tools that do more than pass their arguments to their operation. All tools are listed in shared/api/mcp/tools.ts; calls arrive in
+ * ../server.ts.
+ */
 import { answerOf, type ToolAnswer } from "../answer.ts";
 import type { Arguments, ToolCall } from "../call.ts";
 import { SMALL } from "../small/index.ts";

@@ -1,4 +1,4 @@
-import { LoopTime, type Piece } from "../../../../daemon/core/loop/time.ts";
+import { LoopTime, type Piece } from "../../../../daemon/core/loop/scheduler.ts";
 
 /** An event loop in virtual time: immediates of a turn run in order, each followed by its microtasks. */
 export class Simulation {

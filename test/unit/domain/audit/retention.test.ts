@@ -1,8 +1,8 @@
 /** Expired records are purged from the beginning of their chain, which stays provable; nothing else is ever deleted. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Connection } from "../../../../daemon/db/client.ts";
-import { GENESIS, PURGED } from "../../../../daemon/domain/audit/chain/chain.ts";
 import { chainKey } from "../../../../daemon/domain/audit/chain/chain-key.ts";
+import { GENESIS, PURGED } from "../../../../daemon/domain/audit/chain/hash-chain.ts";
 import { verifyAudit } from "../../../../daemon/domain/audit/chain/verify.ts";
 import { purgeAudit } from "../../../../daemon/domain/audit/retention.ts";
 import { chainStart, hashAt, listAudit } from "../../../../daemon/domain/audit/rows.ts";

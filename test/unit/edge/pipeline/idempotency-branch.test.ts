@@ -6,8 +6,8 @@ import { valuesIn } from "../../../../daemon/db/branch.ts";
 import { openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
+import { type IdempotentCall, makeIdempotency } from "../../../../daemon/edge/pipeline/idempotency-answers.ts";
 import type { CallsState } from "../../../../daemon/edge/pipeline/idempotency-branch.ts";
-import { type IdempotentCall, makeIdempotency } from "../../../../daemon/edge/pipeline/idempotency-claims.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
 
 const KIB = 1024;

@@ -9,9 +9,9 @@ import { type LocalDatabase, makeDatabase } from "../../../../../daemon/db/trans
 import { Anchors } from "../../../../../daemon/domain/audit/anchors/anchors.ts";
 import { filesOf, readHeads } from "../../../../../daemon/domain/audit/anchors/heads.ts";
 import { HeadsFile } from "../../../../../daemon/domain/audit/anchors/heads-file.ts";
-import { hashOf } from "../../../../../daemon/domain/audit/chain/chain.ts";
 import { chainHead } from "../../../../../daemon/domain/audit/chain/chain-head.ts";
 import { chainKey } from "../../../../../daemon/domain/audit/chain/chain-key.ts";
+import { hashOf } from "../../../../../daemon/domain/audit/chain/hash-chain.ts";
 import { verifyAll } from "../../../../../daemon/domain/audit/chain/verify-all.ts";
 import { purgeAudit } from "../../../../../daemon/domain/audit/retention.ts";
 import { listAudit } from "../../../../../daemon/domain/audit/rows.ts";

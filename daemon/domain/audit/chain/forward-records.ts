@@ -9,7 +9,7 @@ import { chainRecords, chainStart, toRecord } from "../rows.ts";
 import { chainHead } from "./chain-head.ts";
 import { chainKey } from "./chain-key.ts";
 import { CHAIN_TOPIC, topicGroup } from "./chain-notifier.ts";
-import { walkOf } from "./walks.ts";
+import { walkOf } from "./time-slices.ts";
 
 /** Records per step: about a millisecond of work, after which the event loop serves others. */
 const AT_ONCE = 100;

@@ -1,6 +1,6 @@
 /**
- * Quota enforcement for guests, which write past the API: the quota of their drive, if the kernel does not enforce it, and the plan's cap
- * for all drives of the organization.
+ * Quota enforcement for guests, which write past the API: the quota of their drive, if the kernel does not enforce it
+ * (host/files/project-quota.ts), and the plan's cap for all drives of the organization. Writes by calls are refused in room-quota.ts.
  *
  * A drive is measured when the disk has lost enough space, or enough names, that it could be over its limit, and every some seconds anyway,
  * because deletes in another drive hide its growth. A walk of a large drive takes a bounded share of a core. The effect of a measure, and

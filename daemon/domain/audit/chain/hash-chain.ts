@@ -1,5 +1,5 @@
 /**
- * Hash chain: the columns that a record's hash covers, and verification of a chain.
+ * Hash chain: the columns that a record's hash covers, and verification of a chain. Records are appended in ../store.ts.
  * hash = SHA-256 over the JSON of all columns in HASHED order, prev_hash among them; the first prev_hash is GENESIS.
  */
 import { hash } from "node:crypto";

@@ -1,6 +1,6 @@
 /** Times at which failed events are retried: by the test's own clock. */
 import { expect, test } from "vitest";
-import { askedSeconds, isGivenUp, nextTry } from "../../../../daemon/domain/webhooks/schedule.ts";
+import { askedSeconds, isGivenUp, nextTry } from "../../../../daemon/domain/webhooks/retry-schedule.ts";
 import { MAX_TRIES } from "../../../../shared/api/webhooks.ts";
 
 const BEGAN_MS = Date.UTC(2026, 0, 31, 12);

@@ -1,4 +1,4 @@
-/** Lanes of all enabled webhooks, and their shared resources. */
+/** Delivery lanes of all enabled webhooks, and their shared resources. Requests are signed in secrets.ts, failed ones retried in delivery-lane.ts. */
 import { isDeepStrictEqual } from "node:util";
 import { MAX_WEBHOOKS } from "../../../shared/api/webhooks.ts";
 import type { OrgId, WebhookId } from "../../../shared/ids.ts";
@@ -9,8 +9,8 @@ import { DeadlineError } from "../../core/concurrency/published.ts";
 import { loopTime, Pieces } from "../../core/loop/index.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
 import { type Attempt, attempt, type Message } from "./attempt.ts";
+import { Lane, type LaneDeps } from "./delivery-lane.ts";
 import type { WebhookDeps } from "./deps.ts";
-import { Lane, type LaneDeps } from "./lane.ts";
 import { Pace } from "./pace.ts";
 import type { WebhookSecrets } from "./secrets.ts";
 import type { SsrfGuard } from "./ssrf-guard.ts";
@@ -28,7 +28,7 @@ import { noProgress, type Progress, type ProgressRow, type WebhookRow } from "./
 
 /**
  * Concurrent exchanges: of this host, of an organization, of a webhook, which needs one more for tests. A failing receiver has two of them
- * (lane.ts), so that an organization's hanging receivers leave slots for the others.
+ * (delivery-lane.ts), so that an organization's hanging receivers leave slots for the others.
  */
 const PLACES = { all: 256, org: 2 * MAX_WEBHOOKS, sandbox: 6, waiting: 16 } as const;
 /** Events of an organization per second, of all its webhooks, including tests and retries; and the burst after a pause. */

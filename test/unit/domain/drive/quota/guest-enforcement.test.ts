@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { expect, test, vi } from "vitest";
 import { makeLog } from "../../../../../daemon/core/log.ts";
 import { ServiceError } from "../../../../../daemon/core/service-error.ts";
-import { Quota } from "../../../../../daemon/domain/drive/quota/enforcement.ts";
+import { Quota } from "../../../../../daemon/domain/drive/quota/guest-enforcement.ts";
 import { Usage } from "../../../../../daemon/domain/drive/quota/usage.ts";
 import { eraseDirectory } from "../../../../../daemon/host/files/erase.ts";
 import { toRaw } from "../../../../../daemon/host/files/raw-path.ts";

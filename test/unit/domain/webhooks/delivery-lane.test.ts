@@ -13,10 +13,10 @@ import type { Reads } from "../../../../daemon/db/readers/pool.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
 import { chainKey } from "../../../../daemon/domain/audit/chain/chain-key.ts";
 import { CHAIN_TOPIC, topicGroup } from "../../../../daemon/domain/audit/chain/chain-notifier.ts";
-import { Chains } from "../../../../daemon/domain/audit/chain/chains.ts";
+import { Chains } from "../../../../daemon/domain/audit/chain/forward-records.ts";
 import { makeMadeEnds } from "../../../../daemon/domain/orgs/index.ts";
 import type { Attempt, Message } from "../../../../daemon/domain/webhooks/attempt.ts";
-import { Lane, type LaneDeps } from "../../../../daemon/domain/webhooks/lane.ts";
+import { Lane, type LaneDeps } from "../../../../daemon/domain/webhooks/delivery-lane.ts";
 import { webhooksMade } from "../../../../daemon/domain/webhooks/made.ts";
 import { Pace } from "../../../../daemon/domain/webhooks/pace.ts";
 import {

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
-import { type IdempotentCall, makeIdempotency } from "../../../../daemon/edge/pipeline/idempotency-claims.ts";
+import { type IdempotentCall, makeIdempotency } from "../../../../daemon/edge/pipeline/idempotency-answers.ts";
 
 const KIB = 1024;
 let connection: Connection;

@@ -26,7 +26,7 @@ import type { Attempt, Message } from "./attempt.ts";
 import { bodyOf, eventOf, isWanted } from "./event.ts";
 import { ACTOR } from "./made.ts";
 import type { Pace } from "./pace.ts";
-import { isGivenUp, nextTry } from "./schedule.ts";
+import { isGivenUp, nextTry } from "./retry-schedule.ts";
 import {
   changeProgress,
   changeWebhook,

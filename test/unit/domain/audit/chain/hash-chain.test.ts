@@ -1,9 +1,9 @@
 /** The hash chain of 100 000 records: whole, and with every kind of change named by the first record that does not fit. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Connection } from "../../../../../daemon/db/client.ts";
-import { hashOf, verifyChain } from "../../../../../daemon/domain/audit/chain/chain.ts";
 import { chainHead } from "../../../../../daemon/domain/audit/chain/chain-head.ts";
 import { chainKey } from "../../../../../daemon/domain/audit/chain/chain-key.ts";
+import { hashOf, verifyChain } from "../../../../../daemon/domain/audit/chain/hash-chain.ts";
 import { verifyAudit } from "../../../../../daemon/domain/audit/chain/verify.ts";
 import { listAudit } from "../../../../../daemon/domain/audit/rows.ts";
 import { auditChains } from "../../../../../daemon/domain/audit/store.ts";

@@ -1,4 +1,7 @@
-/** The SSH transport: it listens, limits the time for login, and makes room for connections that log in. */
+/**
+ * Listener of the SSH transport: it limits the time for login, and makes room for connections that log in. Logins are in connection.ts,
+ * commands and sftp in session.ts.
+ */
 import { createServer, type Socket } from "node:net";
 import { Server } from "ssh2";
 import type { OrgId } from "../../../shared/ids.ts";

@@ -4,7 +4,7 @@ import { Notifier } from "../../../../../daemon/core/concurrency/notifier.ts";
 import type { Connection } from "../../../../../daemon/db/client.ts";
 import type { Reads } from "../../../../../daemon/db/readers/pool.ts";
 import { chainKey } from "../../../../../daemon/domain/audit/chain/chain-key.ts";
-import { Chains } from "../../../../../daemon/domain/audit/chain/chains.ts";
+import { Chains } from "../../../../../daemon/domain/audit/chain/forward-records.ts";
 import { purgeAudit } from "../../../../../daemon/domain/audit/retention.ts";
 import { AUDIT_BEGAN_MS, append, auditDatabase, ORG } from "../audit-fixture.ts";
 
