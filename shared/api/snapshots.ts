@@ -7,12 +7,12 @@ import { agentId, environment, guestCid, sandbox, sandboxPath } from "./sandboxe
 export const SNAPSHOT_MODES = ["full", "disk"] as const;
 export type SnapshotMode = (typeof SNAPSHOT_MODES)[number];
 
-/** Of a room. */
+/** Maximum number of snapshots of a room. */
 export const MAX_SNAPSHOTS = 256;
 /** Default lifetime. */
 export const DEFAULT_SNAPSHOT_SECONDS = 7 * 24 * 3600;
 export const MAX_SNAPSHOT_SECONDS = 365 * 24 * 3600;
-/** Of one call. */
+/** Maximum number of sandboxes that one fork call creates. */
 export const MAX_FORKS = 64;
 
 export const snapshotRecord = record("Snapshot", {
@@ -168,7 +168,7 @@ export const sandboxFork = operation({
         guest_cid: Type.Optional(guestCid),
         env: environment,
       }),
-      { minItems: 1, maxItems: MAX_FORKS, description: "One for each copy: the agent that it serves." },
+      { minItems: 1, maxItems: MAX_FORKS, description: "One for each forked sandbox: the agent that it serves." },
     ),
     expires_in_seconds: expiresInSeconds,
   }),

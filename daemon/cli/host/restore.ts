@@ -87,7 +87,9 @@ export function restoreCommand(setStatus: (status: number) => void): Command {
         ...rooms_ended.map((room) => `room ${room} was destroyed during the backup, and again after the restore`),
         ...missedLines(missed, "could not be made again"),
         ...days_missing.map((name) => `the backup lacks the closed day ${name} of the audit`),
-        ...(is_member ? ["it was one of several hosts: run `roomd cluster rejoin` before the service is started"] : []),
+        ...(is_member
+          ? ["the backup is of a host of a cluster: run `roomd cluster rejoin` before you start the service"]
+          : []),
         audit_ok ? "the audit is whole" : "the audit is broken: `roomd audit verify --host` shows the position",
       ],
     );

@@ -90,7 +90,7 @@ export function requireWhole(row: BarrierRow): void {
   const { barrier_id, generation, arrived, dead } = row;
   const details = { generation, arrived, missing: missingOf(row) };
   if (row.state === "broken") {
-    const detail = `Barrier ${barrier_id} is broken: ${dead.join(", ")} is gone.`;
+    const detail = `Barrier ${barrier_id} is broken, since these participants are gone: ${dead.join(", ")}.`;
     throw new ServiceError("barrier_broken", { detail, details: { ...details, dead } });
   }
   if (row.state === "cancelled") {

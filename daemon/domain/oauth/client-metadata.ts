@@ -20,7 +20,7 @@ import { Refusal } from "./refusal.ts";
 const FETCH_MS = 5000;
 const MAX_BYTES = 64 * 1024;
 const MAX_URL_CHARACTERS = 1024;
-/** Cache lifetime of a document, whatever its server specifies. */
+/** Cache lifetime of a client metadata document, whatever its server specifies. */
 const FRESH_MS = { least: 60_000, most: 24 * 3_600_000, failed: 60_000, stale: 24 * 3_600_000 };
 const MAX_KNOWN = 1000;
 /** Concurrent fetches: in total, per asker, and per host. */
@@ -38,7 +38,7 @@ export class ClientMetadata {
   readonly #hosts: readonly string[];
   readonly #log: Pick<Log, "info">;
   readonly #known = new LRUCache<string, { client: Client; untilMs: number }>({ max: MAX_KNOWN });
-  /** Apart from the others, so that bad ones push out no good one. */
+  /** Refusals are cached apart from valid documents, so that invalid documents evict no valid ones. */
   readonly #refused = new LRUCache<string, Refusal>({ max: MAX_KNOWN, ttl: FRESH_MS.failed, ...AGES });
   readonly #fetching = new Map<string, Promise<Client>>();
   readonly #askers = new ConcurrencyLimit(MAX_FETCHES.asker, tooMany);
@@ -65,7 +65,7 @@ export class ClientMetadata {
     try {
       return await this.#begin(clientId, url, isListed, asker);
     } catch (error) {
-      // A recently expired document is better than none.
+      // A recently expired client metadata document is better than none.
       if (error instanceof ServiceError && known && known.untilMs + FRESH_MS.stale > monotonicMs()) return known.client;
       throw error;
     }
@@ -93,10 +93,14 @@ export class ClientMetadata {
       this.#known.set(clientId, { client, untilMs: monotonicMs() + freshMs });
       return client;
     } catch (error) {
-      const refusal = error instanceof Refusal ? error : refused("The application's document cannot be read.");
+      const refusal =
+        error instanceof Refusal ? error : refused("The application's client metadata document cannot be read.");
       // The reason is not shown to strangers: it reveals names and ports that only this host can reach.
       if (refusal !== error)
-        this.#log.info("failed to read an application's document", { client_id: clientId, error: String(error) });
+        this.#log.info("failed to read an application's client metadata document", {
+          client_id: clientId,
+          error: String(error),
+        });
       this.#known.delete(clientId);
       this.#refused.set(clientId, refusal);
       throw refusal;
@@ -121,14 +125,15 @@ function clientOf(clientId: string, body: string): Client {
   try {
     document = parseJson(body);
   } catch {
-    throw refused("The application's document is not JSON.");
+    throw refused("The application's client metadata document is not JSON.");
   }
   if (typeof document !== "object" || document === null || Array.isArray(document)) {
-    throw refused("The application's document must be an object.");
+    throw refused("The application's client metadata document must be an object.");
   }
   const metadata = document as Record<string, unknown>;
   // Otherwise any document could be presented as another application's.
-  if (metadata.client_id !== clientId) throw refused("The application's document names another client_id.");
+  if (metadata.client_id !== clientId)
+    throw refused("The application's client metadata document names another client_id.");
   const { name, redirect_uris } = readMetadata(metadata);
   return { client_id: clientId, name, redirect_uris };
 }
@@ -166,19 +171,27 @@ async function fetchDocument(url: URL, mayBePrivate: boolean): Promise<{ body: s
       ?.trim()
       .toLowerCase();
     if (statusCode !== 200)
-      return reject(refused(`The request for the application's document was answered with ${statusCode}.`));
-    if (type !== "application/json") return reject(refused("The application's document is not application/json."));
+      return reject(
+        refused(`The request for the application's client metadata document was answered with ${statusCode}.`),
+      );
+    if (type !== "application/json")
+      return reject(
+        refused("The application's client metadata document does not have the content type application/json."),
+      );
     let [body, bytes] = ["", 0];
     response.setEncoding("utf8");
     response.on("data", (text: string) => {
       body += text;
       bytes += Buffer.byteLength(text);
-      if (bytes > MAX_BYTES) reject(refused(`The application's document is over ${MAX_BYTES} bytes.`));
+      if (bytes > MAX_BYTES) reject(refused(`The application's client metadata document is over ${MAX_BYTES} bytes.`));
     });
     response.on("error", reject);
     response.on("end", () => resolve({ body, freshMs: freshMsOf(String(answered["cache-control"] ?? "")) }));
   });
-  const late = startTimer(() => reject(refused("Fetching the application's document took too long.")), FETCH_MS);
+  const late = startTimer(
+    () => reject(refused("Fetching the application's client metadata document took too long.")),
+    FETCH_MS,
+  );
   clientRequest.on("error", reject);
   clientRequest.end();
   try {

@@ -51,7 +51,7 @@ export const REFUSALS: Partial<Record<ErrorCode, Said>> = {
     details: { generation: 1, arrived: ["planner"], missing: ["worker-1"] },
   },
   barrier_broken: {
-    detail: "Barrier merged is broken: worker-1 is gone.",
+    detail: "Barrier merged is broken, since these participants are gone: worker-1.",
     details: { generation: 1, arrived: ["planner"], missing: ["worker-1"], dead: ["worker-1"] },
   },
   barrier_cancelled: {

@@ -114,7 +114,7 @@ export function checkRecipe(templateId: string, value: unknown, isRooted = false
   if (value.start === OF_IMAGE && isOfPackages)
     throw invalidRecipe(["start: it needs an image, from `from` or a dockerfile"]);
   if (value.context !== undefined && value.dockerfile === undefined)
-    throw invalidRecipe(["context: it requires a dockerfile"]);
+    throw invalidRecipe(["context: a build context requires a dockerfile"]);
   const useless = OF_START.filter((field) => value.start === undefined && value[field] !== undefined);
   if (useless.length > 0) throw invalidRecipe(useless.map((field) => `${field}: it needs start`));
   const hasSteps = isRooted || value.steps !== undefined || value.dockerfile !== undefined;

@@ -29,7 +29,7 @@ export function asServiceError(error: unknown, { row }: TerminalTarget, context:
       return terminalNotFound(row.agent_id, String(terminal_id));
     case StreamErrorCode.terminal_in_use:
       return new ServiceError("invalid_state", {
-        detail: `Another client is attached to ${terminal_id}.`,
+        detail: `Another client is attached to terminal ${terminal_id}.`,
         details: { state: "attached", allowed_states: ["detached"] },
         hint: "Attach with takeover=1 to disconnect it.",
       });

@@ -26,7 +26,7 @@ import { hostFor, vsockAddress } from "./steps.ts";
 const DEADLINE_MS = 10_000;
 /** CID on a vhost-user device, which has its own CID space; no sandbox has this CID. */
 const STAND_IN_CID = 10_000;
-/** Of the stand-in drive: read-only. */
+/** Mode of the stand-in drive's directory: read-only. */
 const READ_ONLY = 0o555;
 
 type WarmUpParts = Launched["parts"];
@@ -92,7 +92,10 @@ async function rehearseWithDevices(
     await machine.unplugDrive(0);
   } catch (error) {
     if (isPlugged) throw error;
-    host.log.warn("a machine warms up without devices", { sandbox_id, error: describeError(error) });
+    host.log.warn("failed to set up stand-in devices for a pooled machine; it warms up without devices", {
+      sandbox_id,
+      error: describeError(error),
+    });
   } finally {
     const [endpoint] = await Promise.all([opening.catch(() => null), serving?.catch(() => null)]);
     await Promise.all([served.share && endProcess(served.share), endpoint?.close()]);

@@ -92,7 +92,7 @@ export default function Agent({ params: { room_id: roomId = "", agent_id: agentI
         </p>
       ) : null}
       {data?.isKnown === false ? null : !chosen ? (
-        <Empty title="An agent has no such page." />
+        <Empty title="The page does not exist: an agent has the pages above." />
       ) : isLost ? (
         <Lost />
       ) : data && Shown ? (

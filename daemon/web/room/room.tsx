@@ -85,7 +85,7 @@ export default function Room({ params: { room_id: roomId = "", tab = "" } }: Pag
         />
       )}
       {!chosen ? (
-        <Empty title="A room has no such page." />
+        <Empty title="The page does not exist: a room has the pages above." />
       ) : isLost ? (
         <Lost />
       ) : data && Shown ? (

@@ -1,4 +1,4 @@
-/** A room: the sandboxes of a group of agents, their drive, and their messages. */
+/** The class Room, the client of one room of a service: the sandboxes of its agents, its drive, and its messages. */
 import { Agent, type Destination, type Outgoing, type SendOptions } from "./agent.ts";
 import type { Client, Result } from "./client.ts";
 import { Drive } from "./drive.ts";

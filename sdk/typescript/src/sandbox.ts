@@ -413,9 +413,9 @@ function callOptionsOf({ signal, waitMs, timeoutMs, idempotencyKey, headers, ret
   };
 }
 
-/** Reason why one copy of a fork could not be made. */
+/** Reason why one forked sandbox could not be created. */
 export interface ForkProblem {
-  /** The agent that the copy was for. */
+  /** The agent that the forked sandbox was for. */
   agent_id: string;
   /** Code of the error. */
   code: string;
@@ -426,9 +426,9 @@ export interface ForkProblem {
 /** Some copies of a fork could not be created. The other copies run until they are destroyed. */
 export class ForkError extends RoomdError {
   override name = "ForkError";
-  /** The copies that were made. */
+  /** The forked sandboxes that were created. */
   readonly sandboxes: readonly Sandbox[];
-  /** One for each copy that could not be made. */
+  /** One for each forked sandbox that could not be created. */
   readonly problems: readonly ForkProblem[];
 
   /** Error of a fork with these outcomes. */

@@ -80,7 +80,11 @@ describe("a client metadata document", () => {
   test.each<[string, (path: string) => string, RegExp]>([
     ["that names another client", (path) => put(path, { client_id: "https://localhost/x" }), /names another client_id/],
     ["that does not exist", (path) => place.url(path), /answered with 404/],
-    ["that is an HTML page", (path) => put(path, {}, { "content-type": "text/html" }), /not application\/json/],
+    [
+      "that is an HTML page",
+      (path) => put(path, {}, { "content-type": "text/html" }),
+      /content type application\/json/,
+    ],
     [
       "that redirects",
       (path) => place.answer(path, () => Response.redirect(place.url("/good.json"))),

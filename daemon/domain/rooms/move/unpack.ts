@@ -1,4 +1,7 @@
-/** Reads a room's file into directories that the host has chosen, strictly: its contents are trusted only once all of it was read. */
+/**
+ * Reads a room file (a whole room, packed for a move or a backup) into directories that the host has chosen, strictly: the file's contents
+ * are trusted only once all of it was read.
+ */
 import { type FileHandle, link, mkdir, open, symlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { monotonicMs } from "../../../core/clock.ts";
@@ -72,7 +75,7 @@ export class RoomReader {
     let current: { handle: FileHandle; size: number; at: number; spare: number } | null = null;
     const take = async (bytes: number) => {
       left -= bytes;
-      if (left < 0) throw new NotWhole("the room file exceeds the size limit of a room");
+      if (left < 0) throw new NotWhole("the room packed in the room file exceeds the size limit of a room");
       if (bounds.bytes - left < allowedBytes + ASK_EVERY_BYTES) return;
       allowedBytes = bounds.bytes - left;
       await bounds.allow?.(allowedBytes);
@@ -98,7 +101,8 @@ export class RoomReader {
           throw new NotWhole("the room file has a part that is not allowed");
         if ("file" in line) {
           await finish();
-          if (line.size > (bounds.size ?? line.size)) throw new NotWhole("one of its files exceeds the size limit");
+          if (line.size > (bounds.size ?? line.size))
+            throw new NotWhole("a file of the room in the room file exceeds the size limit");
           files++;
           if (files > bounds.files) throw tooMany();
           const spare = bounds.mayHave ? BLOCK_BYTES : 0;

@@ -35,19 +35,20 @@ export async function archiveBeside(bytes: Uint8Array): Promise<Beside> {
       all.set(parent, DIRECTORY);
     }
     all.set(path, node);
-    if (all.size > MAX_ENTRIES) throw invalidRecipe([`context: it has more than ${MAX_ENTRIES} files`]);
+    if (all.size > MAX_ENTRIES) throw invalidRecipe([`context: the build context has more than ${MAX_ENTRIES} files`]);
   };
   await eachEntry(bytes, (header, content) => {
     // The parent of the root is the root, as for programs that unpack archives.
     const path = posix.resolve("/", header.name).slice(1);
     if (path === "") return;
     if (path.length > MAX_PATH_CHARACTERS)
-      throw invalidRecipe([`context: a path in it has more than ${MAX_PATH_CHARACTERS} characters`]);
+      throw invalidRecipe([`context: a path in the build context has more than ${MAX_PATH_CHARACTERS} characters`]);
     const type = TYPES[header.type ?? "file"];
     const facts = { mode: (header.mode ?? 0o644) & 0o7777, mtime: header.mtime ?? new Date(0) };
     if (header.type === "link") {
       const original = all.get(posix.resolve("/", header.linkname ?? "").slice(1));
-      if (original?.type !== "file") throw invalidRecipe([`context: ${path} is a link to a missing file`]);
+      if (original?.type !== "file")
+        throw invalidRecipe([`context: ${path} in the build context is a link to a missing file`]);
       put(path, original);
     } else if (type !== undefined) put(path, { ...facts, type, content, linkname: header.linkname ?? "" });
   });
@@ -101,7 +102,8 @@ async function eachEntry(bytes: Uint8Array, take: (header: Header, content: Uint
       const pieces: Uint8Array[] = [];
       for await (const piece of entry as AsyncIterable<Uint8Array>) {
         unpacked += piece.byteLength;
-        if (unpacked > MAX_BYTES) throw invalidRecipe([`context: it has more than ${MAX_BYTES / 1024 ** 2} MiB`]);
+        if (unpacked > MAX_BYTES)
+          throw invalidRecipe([`context: the build context has more than ${MAX_BYTES / 1024 ** 2} MiB`]);
         pieces.push(piece);
       }
       take(entry.header, Buffer.concat(pieces));
@@ -114,6 +116,6 @@ async function eachEntry(bytes: Uint8Array, take: (header: Header, content: Uint
     tar.destroy();
     await fed.catch(() => {});
     if (error instanceof Error && "code" in error && error.code === "validation_failed") throw error;
-    throw invalidRecipe(["context: it is not a tar archive"]);
+    throw invalidRecipe(["context: the build context is not a tar archive"]);
   }
 }

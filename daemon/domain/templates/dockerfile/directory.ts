@@ -1,4 +1,7 @@
-/** A directory of this host as build context. Its owner may change it during the build: reads stay beneath it in any case. */
+/**
+ * A directory of this host as the build context of a Dockerfile. Its owner may change it during the build: reads stay beneath it in any
+ * case.
+ */
 import { lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { Beneath } from "../../../host/files/beneath.ts";
@@ -9,13 +12,13 @@ import { type Beside, type Facts, IGNORE } from "./context.ts";
 
 const MAX_IGNORE_BYTES = 1024 * 1024;
 
-/** Throws validation_failed if it does not exist. */
+/** Throws validation_failed if the directory does not exist. */
 export function directoryBeside(directory: string): Beside {
   try {
     return besideOf(realpathSync(directory));
   } catch (error) {
     if (!(error instanceof Error && "code" in error && "syscall" in error)) throw error;
-    throw invalidRecipe([`context: ${directory} cannot be read: ${error.message}`]);
+    throw invalidRecipe([`context: the build context directory ${directory} cannot be read: ${error.message}`]);
   }
 }
 
@@ -40,7 +43,8 @@ function besideOf(root: string): Beside {
     },
     reading: async (work) => {
       using beneath = Beneath.open(root);
-      if (beneath.inode !== inode) throw invalidRecipe([`context: ${root} has been replaced by another directory`]);
+      if (beneath.inode !== inode)
+        throw invalidRecipe([`context: the build context directory ${root} has been replaced by another directory`]);
       return await work((path) => {
         const file = beneath.file(toRaw(path), "read");
         const { size_bytes: size } = file.facts;

@@ -1,4 +1,4 @@
-/** The tool checkpoint: named snapshots of the sandbox, and copies of it. */
+/** The MCP tool `checkpoint` of the small set: named snapshots of the sandbox, and forks of it. */
 import { sandboxFork, sandboxRollback, snapshotCreate, snapshotList } from "../../../../shared/api/snapshots.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { answerOf, failed, stillUnderWay, type ToolAnswer } from "../answer.ts";
@@ -38,7 +38,10 @@ async function back(call: ToolCall, place: SandboxAddress, name: string): Promis
       .slice(-8)
       .join(", ");
     const detail = `There is no checkpoint ${name}.`;
-    const hint = names === "" ? "checkpoint with action save creates one." : `Checkpoints: ${names}.`;
+    const hint =
+      names === ""
+        ? "The sandbox has none yet: the tool checkpoint with action save creates one."
+        : `Checkpoints: ${names}.`;
     return failed(call.refuse(new ServiceError("snapshot_not_found", { detail, hint })));
   }
   const reply = await call.ask(sandboxRollback, { ...place, snapshot_id: match.snapshot_id });

@@ -151,9 +151,9 @@ class ForkError(RoomdError):
     def __init__(self, sandboxes: Sequence[Any], problems: Sequence[ForkProblem]) -> None:
         """Error of a fork with these outcomes."""
         self.sandboxes = list(sandboxes)
-        """The copies that were made, as Sandbox or AsyncSandbox objects."""
+        """The forked sandboxes that were created, as Sandbox or AsyncSandbox objects."""
         self.problems = list(problems)
-        """One for each copy that could not be made, with `agent_id`, `code` and `detail`."""
+        """One for each forked sandbox that could not be created, with `agent_id`, `code` and `detail`."""
         told = " ".join(f"{each.agent_id}: {each.detail}" for each in self.problems)
         count = len(self.sandboxes) + len(self.problems)
         super().__init__(f"{len(self.problems)} of {count} copies could not be made. {told}")

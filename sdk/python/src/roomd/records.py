@@ -241,13 +241,13 @@ class Checkpoint(Record):
 
 
 class ForkProblem(Record):
-    """Reason why one copy of a fork could not be made."""
+    """Reason why one forked sandbox could not be created."""
 
     __slots__ = ()
     _shown = ("agent_id", "code", "detail")
 
     agent_id: str
-    """The agent that the copy was for."""
+    """The agent that the forked sandbox was for."""
     code: str
     """Code of the error."""
     title: str

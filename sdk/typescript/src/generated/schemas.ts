@@ -2846,7 +2846,7 @@ export interface components {
             overwrite?: boolean;
         };
         SandboxForkRequest: {
-            /** @description One for each copy: the agent that it serves. */
+            /** @description One for each forked sandbox: the agent that it serves. */
             agents: {
                 /**
                  * @description The agent that the sandbox serves; unique among the room's live sandboxes.

@@ -103,7 +103,12 @@ test.each<[string, Partial<World>, string[]]>([
   [
     "a machine that does not get its devices rehearses without them",
     { fails: "open" },
-    ["resumed", "given 512", "a machine warms up without devices", "paused"],
+    [
+      "resumed",
+      "given 512",
+      "failed to set up stand-in devices for a pooled machine; it warms up without devices",
+      "paused",
+    ],
   ],
 ])("%s", async (_what, change, expected) => {
   await warmUp(await partsIn({ ...USUAL, ...change }), new AbortController().signal);

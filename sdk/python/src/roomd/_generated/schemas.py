@@ -2555,7 +2555,7 @@ class SandboxForkRequestAgentsItem(TypedDict):
 
 class SandboxForkRequest(TypedDict):
     agents: list[SandboxForkRequestAgentsItem]
-    """One for each copy: the agent that it serves."""
+    """One for each forked sandbox: the agent that it serves."""
     expires_in_seconds: NotRequired[int]
     """Lifetime, after which it is deleted; 604800 (7 days) if absent."""
 
@@ -4097,7 +4097,7 @@ class SandboxForkInputAgentsItem(TypedDict):
 
 class SandboxForkInput(TypedDict):
     agents: list[SandboxForkInputAgentsItem]
-    """One for each copy: the agent that it serves."""
+    """One for each forked sandbox: the agent that it serves."""
     expires_in_seconds: NotRequired[int]
     """Lifetime, after which it is deleted; 604800 (7 days) if absent."""
     room_id: str
