@@ -1,5 +1,6 @@
 /**
- * Ownership changes of a moving room, within a transaction of the directory: the claim for another host, and the refusal of further claims.
+ * Ownership changes of a moving room, within a transaction of the cluster directory: the claim for another host, and the refusal of further
+ * claims.
  */
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import { ServiceError } from "../core/service-error.ts";

@@ -115,7 +115,7 @@ export class Copy {
     return this.bring(from, [], to, (queries) => setSeen(queries, seen));
   }
 
-  /** Removes rows that the directory lacks. Returns the keys of rows that remain because other rows refer to them. */
+  /** Removes rows that the cluster directory lacks. Returns the keys of rows that remain because other rows refer to them. */
   async remove(from: Point, tbl: string, keys: readonly string[], isSetBack: boolean): Promise<string[]> {
     const kept: string[] = [];
     for (let at = 0; at < keys.length; at += PIECE_ROWS) {
@@ -131,7 +131,7 @@ export class Copy {
     return kept;
   }
 
-  /** Forgets the unfit rows before all rows of the directory are read: those still unfit are noted again. */
+  /** Forgets the unfit rows before all rows of the cluster directory are read: those still unfit are noted again. */
   async forgetUnfit(from: Point): Promise<void> {
     await this.#commit((queries) => pointOf(queries).change_id === from.change_id && forgetUnfit(queries));
   }

@@ -1,7 +1,7 @@
 /**
- * Interface between a host and the directory. A Directory changes the state of the service as a whole, unlike rooms and their contents:
- * organizations, people, keys, and the placement of rooms. Reads are not part of it: each host reads its own tables, which contain all of
- * that too.
+ * Interface between a host and the cluster directory. A Directory changes the state of the service as a whole, unlike rooms and their
+ * contents: organizations, people, keys, and the placement of rooms. Reads are not part of it: each host reads its own tables, which
+ * contain all of that too.
  *
  *   standalone.ts      a standalone host: its tables are authoritative
  *   postgres.ts   several: a PostgreSQL database is, and the tables of each are a copy
@@ -24,7 +24,7 @@ export interface HeldRoom extends PlacedRoom {
   epoch: number;
 }
 
-/** A room of this host, and the directory's records: the owner of the room, and the room with its name. */
+/** A room of this host, and the cluster directory's records: the owner of the room, and the room with its name. */
 export interface MisplacedRoom extends HeldRoom {
   owner: Owner | null;
   named: { room_uid: RoomUid; host_id: string } | null;
@@ -104,7 +104,7 @@ export interface Directory {
   usedElsewhere(queries: Queries, orgId: OrgId): number;
   /** Whether this host is a member of its service, by its last information. */
   isMember(): boolean;
-  /** Whether the directory has placed a room of this host elsewhere, or has given the room's name to another room. */
+  /** Whether the cluster directory has placed a room of this host elsewhere, or has given the room's name to another room. */
   isOthers(room: Pick<PlacedRoom, "room_uid" | "org_id" | "room_id">): boolean;
   /** Another host by this one's copy; null: unknown name. */
   host(hostId: string): Host | null;

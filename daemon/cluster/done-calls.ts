@@ -1,7 +1,7 @@
 /**
- * Calls with an Idempotency-Key that changed shared rows. The directory has each with the host that carried it out, in the transaction of
- * the round that has its change, so the same call on another host is forwarded to its reply and no call is carried out twice. No host has a
- * copy: a round queries the directory, in one statement for all its calls.
+ * Calls with an Idempotency-Key that changed shared rows. The cluster directory has each with the host that carried it out, in the
+ * transaction of the round that has its change, so the same call on another host is forwarded to its reply and no call is carried out
+ * twice. No host has a copy: a round queries the directory, in one statement for all its calls.
  *
  *   trial   each change is tried as if its call were new ──▶ the calls of the changes that succeed
  *   note    INSERT … ON CONFLICT DO NOTHING: a call noted earlier is of the host that the directory names ⇒ the changes are retried

@@ -1,6 +1,6 @@
 /**
  * The token with which another host joins: shown once, usable once, for an hour. Secrets that hosts share, such as the key that signs
- * tokens of ports, are stored in the directory sealed with it: read access to the database alone does not reveal them.
+ * tokens of ports, are stored in the cluster directory sealed with it: read access to the database alone does not reveal them.
  */
 import { hash, randomBytes } from "node:crypto";
 import { openText, sealingKey, sealText } from "../core/config/sealed-text.ts";
@@ -15,7 +15,7 @@ const LIFE_SECONDS = 3600;
 /** Files of data_dir by name, base64-encoded. */
 export type Secrets = Record<string, string>;
 
-/** Makes a token, and stores the secrets sealed with it in the directory. */
+/** Makes a token, and stores the secrets sealed with it in the cluster directory. */
 export async function invite(run: Run, secrets: Secrets): Promise<{ token: string; expires_in_seconds: number }> {
   const token = PREFIX + randomBytes(SECRET_BYTES).toString("base64url");
   await run("DELETE FROM roomd.invitations WHERE expires_at < now()");
@@ -26,7 +26,9 @@ export async function invite(run: Run, secrets: Secrets): Promise<{ token: strin
   return { token, expires_in_seconds: LIFE_SECONDS };
 }
 
-/** Consumes a token and returns its secrets, which are deleted from the directory. Throws invalid_state if the token is not valid. */
+/**
+ * Consumes a token and returns its secrets, which are deleted from the cluster directory. Throws invalid_state if the token is not valid.
+ */
 export async function accept(run: Run, token: string): Promise<Secrets> {
   if (!TOKEN.test(token)) throw notGood("It is malformed.");
   const { rows } = await run(

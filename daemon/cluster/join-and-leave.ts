@@ -1,7 +1,7 @@
 /**
  * Joining and leaving a cluster.
  *
- *   init     the first host: the directory is made, and this host's rows become the shared ones
+ *   init     the first host: the cluster directory is made, and this host's rows become the shared ones
  *   join     a further host, still empty: with a token, it gets the secrets that hosts share
  *   drain    no rooms are placed on it; remove: it is gone, its rooms' names are free
  */

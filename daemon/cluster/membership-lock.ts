@@ -23,11 +23,11 @@ export interface Member {
 /** Identity that distinguishes a daemon from others with the same data. */
 export interface MembershipLock {
   readonly run: string;
-  /** Location of its data: boot, device and inode. */
+  /** Location of the daemon's data: boot ID, and device and inode of the member file. */
   readonly place: string;
   /** The daemon's last acknowledged beat; null: none since the start. */
   acknowledged: { number: number; id: string } | null;
-  /** The value of a beat in progress, or of one with an unknown outcome: the directory may have it. */
+  /** The value of a beat in progress, or of one with an unknown outcome: the cluster directory may have it. */
   attempted: string | null;
   /** Another daemon has beaten since. */
   isOut: boolean;

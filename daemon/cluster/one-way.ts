@@ -1,6 +1,6 @@
 /**
- * Shared state that only advances: ends, revocations and epochs. A directory that was rolled back has lost some of it; the copy of a host
- * that has it keeps it, and it is written to the directory again.
+ * Shared state that only advances: ends, revocations and epochs. A cluster directory that was rolled back has lost some of it; the copy of
+ * a host that has it keeps it, and it is written to the cluster directory again.
  */
 import { ROLES, type Role } from "../../shared/api/people/members.ts";
 import { parseJson } from "../core/json.ts";
@@ -10,7 +10,7 @@ import { removedAmong } from "./tombstones.ts";
 
 type Row = Record<string, unknown>;
 
-/** Columns of this host's row that the directory's row must also have; null: none. */
+/** Columns of this host's row that the cluster directory's row must also have; null: none. */
 type Merge = (here: Row, there: Row) => Row | null;
 
 /** A timestamp that is set once and never cleared. */

@@ -66,7 +66,7 @@ const BRING_UP_MS = 5_000;
 const MAX_NAMED = 20;
 
 export interface PostgresDeps {
-  /** Of a PostgreSQL database. */
+  /** URL of the PostgreSQL database that hosts share. */
   url: string;
   database: LocalDatabase;
   member: Member;
@@ -77,9 +77,11 @@ export interface PostgresDeps {
   holder: MembershipLock;
   /** Called for a committed change of this host that has no audit record here. Within a commit. */
   recovered(queries: Queries, change: Recovered): void;
-  /** Called after lost ends, revocations or epochs were put into the directory again. Within a commit. */
+  /** Called after lost ends, revocations or epochs were put into the cluster directory again. Within a commit. */
   putAgain(queries: Queries, change: Recovered): void;
-  /** Called if another room has taken the name of a room of this host, because the directory lost its placement. Within a commit. */
+  /**
+   * Called if another room has taken the name of a room of this host, because the cluster directory lost its placement. Within a commit.
+   */
   nameLost(queries: Queries, room: LostName): void;
   /** How rounds go. */
   tally: CallStats;
@@ -103,7 +105,7 @@ export interface Cluster extends Directory {
   placedOn(orgId: OrgId, hostId: string): Iterable<PlacedRoom[]>;
   /** The host of a room that is not here; null: none. Rejects with cluster_unavailable if that is unknown. */
   elsewhere(orgId: OrgId, roomId: string): Promise<Host | null>;
-  /** Whether this host has read the directory since it started. */
+  /** Whether this host has read the cluster directory since it started. */
   hasFollowed(): boolean;
   /**
    * Within a commit of `database`: the host that carried out this call earlier, `here` for this one; null: none, and the call is noted as
@@ -118,13 +120,13 @@ export interface Cluster extends Directory {
   clockAheadMs(): number | null;
   /** The same, measured now. Rejects if the database is unavailable. */
   askClockAheadMs(): Promise<number>;
-  /** Whether this host's data is a member, by a query of the directory. Rejects if the database is unavailable. */
+  /** Whether this host's data is a member, by a query of the cluster directory. Rejects if the database is unavailable. */
   askIsMember(): Promise<boolean>;
   /** Number of servers, and the settings of the last connected one; null: none yet. */
   serverSettings(): { servers: number; settings: ServerSettings | null };
   /** Number of rows that do not fit this host's tables, and the names and reasons of some. */
   unfitRows(): { rows: number; named: string[] };
-  /** Of this host's audit. */
+  /** Store for the anchors of this host's audit chains. */
   anchors: AnchorStore;
   /** Time since which a host is in its state; null: since before this host began to observe it. */
   sinceOf(host: Host): string | null;
@@ -141,7 +143,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
   const connections = new Connections({ addresses, ...(open && { open }) });
   const shared = new SharedRows(queries, SHARED_TABLES);
   const listeners: (() => void)[] = [];
-  /** Whether this host was removed, by the directory. Every call needs it, so it is updated when changes arrive. */
+  /** Whether this host was removed, by the cluster directory. Every call needs it, so it is updated when changes arrive. */
   let isRemoved = false;
   const onNews = () => {
     isRemoved = hostOf(host_id)?.state === "gone";
@@ -163,7 +165,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
   let pruning: Timer | null = null;
   let listening: Listening | null = null;
   let sources: Sources | null = null;
-  /** Whether this host's state may have changed since the last comparison with the directory. */
+  /** Whether this host's state may have changed since the last comparison with the cluster directory. */
   let mayDiffer = true;
   let isComparing = false;
 
@@ -221,7 +223,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     }
   };
 
-  /** Reconciles this host's rows in the directory with its state. */
+  /** Reconciles this host's rows in the cluster directory with its state. */
   const settle = () =>
     settling(async (from) => {
       if (!mayDiffer || isComparing) return;

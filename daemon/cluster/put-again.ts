@@ -1,6 +1,6 @@
 /**
- * Rows that a restored (set back) directory must have again: ends, revocations and epochs (one-way.ts), and rows to which this host's rows
- * refer, such as the organization of a room.
+ * Rows that a restored (set back) cluster directory must have again: ends, revocations and epochs (one-way.ts), and rows to which this
+ * host's rows refer, such as the organization of a room.
  */
 import { parseJson } from "../core/json.ts";
 import type { SharedRow } from "../db/shared-rows.ts";

@@ -1,6 +1,6 @@
 /**
- * Changes that were committed but not recorded here: this host ended between the directory's commit and its own, or never got the answer to
- * the first. The actor is unknown; the changed rows are in the directory.
+ * Changes that were committed but not recorded here: this host ended between the cluster directory's commit and its own, or never got the
+ * answer to the first. The actor is unknown; the changed rows are in the directory.
  */
 import type { SharedRows } from "../db/shared-rows.ts";
 import type { NumberedRow, Point } from "./replica.ts";

@@ -1,5 +1,5 @@
 /**
- * Reads the directory: the point up to which this host's copy has its changes, and the following changes in pages of bounded size.
+ * Reads the cluster directory: the point up to which this host's copy has its changes, and the following changes in pages of bounded size.
  *
  *   known point    the changes after it, page by page: each page moves the point
  *   seen           the newest change as of which rows were read: a page has rows as they are by later changes than its last one, or lacks them,
@@ -45,7 +45,7 @@ export interface Changes {
   isLast: boolean;
 }
 
-/** The directory relative to this host's copy. */
+/** The cluster directory relative to this host's copy. */
 export interface Head {
   to: Point;
   /** Null: the directory does not have the point of the copy. */
@@ -65,7 +65,7 @@ const NOTHING: Point = { seq: 0, change_id: "" };
 export const isNothing = ({ seq }: Point) => seq === 0;
 export const isSame = (a: Point, b: Point) => a.seq === b.seq && a.change_id === b.change_id;
 
-/** Of each round and each poll of the directory. */
+/** Prepared statements of each round and each poll of the cluster directory. */
 const prepare = preparedBy((queries: Queries) => ({
   read: queries.select().from(mirror).prepare(),
   set: rawStatement(
@@ -101,10 +101,10 @@ export function setSeen(queries: Queries, seen: Point): void {
   prepare(queries).see([seq, change_id, seen.seq, seen.change_id]);
 }
 
-/** Of a copy that is being compared: no directory has it, so a comparison that is cut off begins again. */
+/** Point of a copy that is being compared: no cluster directory has it, so an interrupted comparison begins again. */
 export const COMPARING: Point = { seq: Number.MAX_SAFE_INTEGER, change_id: "comparing" };
 
-/** Whether the directory lacks rows of the copy that this host could not insert again. */
+/** Whether the cluster directory lacks rows of the copy that this host could not insert again. */
 export function isOwed(queries: Queries): boolean {
   return prepare(queries).read.get()?.is_owed ?? false;
 }
@@ -159,7 +159,7 @@ async function newest(run: Run): Promise<Point> {
   return { seq: Number(head?.seq), change_id: String(head?.change_id ?? "") };
 }
 
-/** Whether the directory has a change; all of it, if none is given. */
+/** Whether the cluster directory has a change; all of it, if none is given. */
 export async function hasChange(run: Run, point: Point | null): Promise<boolean> {
   if (point === null) return true;
   const { rows } = await run("SELECT FROM roomd.changes WHERE seq = $1 AND change_id = $2", [
@@ -258,7 +258,7 @@ export async function readTable(
   return { rows: rows.map(([key, row]) => ({ tbl, key, row })), last: (page?.last ?? null) as string | null };
 }
 
-/** Those of the keys that have no row in the directory. */
+/** Those of the keys that have no row in the cluster directory. */
 export async function missingKeys(run: Run, tbl: string, keys: readonly string[]): Promise<string[]> {
   const { rows } = await run(
     `SELECT given.key FROM json_array_elements_text($2::json) AS given (key)

@@ -2,7 +2,7 @@
  * Rounds: the commit protocol for shared rows. Changes are few, so they are serialized, in rounds that one host runs at a time; changes
  * that wait on a host share a round.
  *
- *   lock     the directory's counter, which every round locks: no concurrent changes
+ *   lock     the cluster directory's counter, which every round locks: no concurrent changes
  *   catch up this host's copy is brought up to date, so that its tables are current
  *   try      each change runs on them, and is rolled back: the rows that it would write, or its refusal (db/dry-run.ts)
  *   note     the calls of the changes that were not refused; if one was carried out before, they are retried (done-calls.ts)
@@ -56,7 +56,7 @@ const TRY_UNFIT_MS = 60_000;
 /** Log message. */
 export const APPLY_FAILED = "failed to apply a change from the directory";
 const MAX_LOGGED = 20;
-/** Maximum number of lost rows put into the directory again by one change. */
+/** Maximum number of lost rows put into the cluster directory again by one change. */
 const MAX_AGAIN = 500;
 /** Page size, in changes, if some of the changes may have to be recorded in the audit. */
 const FEW_CHANGES = 250;
@@ -83,11 +83,11 @@ export interface RoundDeps {
    * answer. Within a commit.
    */
   recovered?(queries: Queries, change: Recovered): void;
-  /** Daemons only: called for a change that put lost ends, revocations or epochs into the directory again. Within a commit. */
+  /** Daemons only: called for a change that put lost ends, revocations or epochs into the cluster directory again. Within a commit. */
   putAgain?(queries: Queries, change: Recovered): void;
 }
 
-/** Thrown within a round if the directory's history differs from the copy's: the whole copy is compared first. */
+/** Thrown within a round if the cluster directory's history differs from the copy's: the whole copy is compared first. */
 class AnotherPast extends Error {
   override name = "AnotherPast";
 }
@@ -109,7 +109,7 @@ interface Round {
   from: Point;
   point: Point;
   rows: SharedRow[];
-  /** Whether the directory records the round as a change: it has rows, or notes calls. */
+  /** Whether the cluster directory records the round as a change: it has rows, or notes calls. */
   isChange: boolean;
   tried: Rehearsed<unknown>[];
 }
@@ -131,7 +131,7 @@ export class Rounds {
   readonly #unknown = new Set<string>();
   /** Whether nothing was read yet: changes of this host since its copy was complete are from before its restart. */
   #isFirst = true;
-  /** Of the round under way. */
+  /** Calls with an Idempotency-Key in the round in progress. */
   #calls: RoundCalls | null = null;
   readonly #copy: Copy;
   /** The comparison of the whole copy, if one is in progress. */
@@ -140,7 +140,7 @@ export class Rounds {
   #rest: Rest | null = null;
   /** Whether the last catch-up ran out of time before the last page. */
   #isBehind = false;
-  /** Changes by which this process put lost rows into the directory again. */
+  /** Changes by which this process put lost rows into the cluster directory again. */
   readonly #putBack = new Set<string>();
   #triedUnfitAt = Number.NEGATIVE_INFINITY;
 
@@ -173,7 +173,7 @@ export class Rounds {
     await promise;
   }
 
-  /** Resolves once the copy has all changes that the directory had at the time of the call. Rejects with cluster_unavailable. */
+  /** Resolves once the copy has all changes that the cluster directory had at the time of the call. Rejects with cluster_unavailable. */
   async follow(): Promise<void> {
     const askedAt = monotonicMs();
     // A pull in progress may have queried earlier.
@@ -231,7 +231,10 @@ export class Rounds {
     if (this.#isBehind) this.#asking ??= Promise.withResolvers();
   }
 
-  /** Brings the copy to a state of the directory from now on. Rejects with DirectoryUnavailable if that takes long; the next pull retries. */
+  /**
+   * Brings the copy to a state of the cluster directory from now on. Rejects with DirectoryUnavailable if that takes long; the next pull
+   * retries.
+   */
   async #catchUp(): Promise<void> {
     const { patienceMs = Number.POSITIVE_INFINITY } = this.#deps;
     const until = monotonicMs() + patienceMs;
@@ -296,7 +299,7 @@ export class Rounds {
     return removedAmong(this.#deps.database.queries, rows).size > 0;
   }
 
-  /** Whether the directory has this host as a member, by this daemon. */
+  /** Whether the cluster directory has this host as a member, by this daemon. */
   async #isMember(run: Run): Promise<boolean> {
     const { host_id, incarnation } = this.#deps.member;
     const held = this.#deps.run?.() ?? null;
@@ -363,7 +366,7 @@ export class Rounds {
     await this.#finish(batch, found as unknown as Round);
   }
 
-  /** The directory's refusal of one change must not fail the others. */
+  /** The cluster directory's refusal of one change must not fail the others. */
   async #failed(batch: readonly Change[], error: unknown): Promise<void> {
     if (batch.length > 1 && !(error instanceof DirectoryUnavailable || error instanceof ServiceError)) {
       for (const change of batch) await this.#round([change]);
@@ -374,7 +377,7 @@ export class Rounds {
     if (error instanceof DirectoryUnavailable || error instanceof ServiceError) this.#noteAway(error);
   }
 
-  /** Changes that arrived while the directory did not answer have waited for the whole timeout. */
+  /** Changes that arrived while the cluster directory did not answer have waited for the whole timeout. */
   #noteAway(error: unknown): void {
     this.#failures++;
     this.#failure = error;
@@ -548,7 +551,8 @@ export class Rounds {
     const isVital = batch.some(({ vital }) => vital);
     const [brought, ...ran] = isNeeded ? await database.commitTogether(works, isVital) : [];
     if (brought?.status === "rejected") {
-      // Rows that failed to apply are in the directory: the next round or pull applies them, and records the change.
+      // Rows that failed to apply to this host's copy are still in the cluster directory: the next round or pull applies them, and records
+      // this change.
       if (isChange) this.#unknown.add(point.change_id);
       log.error(APPLY_FAILED, { error: describeError(brought.reason) });
     }

@@ -35,15 +35,15 @@ export interface Sources {
   allUsed(queries: Queries): ReadonlyMap<OrgId, HostUse>;
   /** Rooms of this host whose placement is not theirs, and placements here without a room; some rooms are compared in each step. */
   unsettled(queries: Queries, hostId: string): Steps<RoomUid[]>;
-  /** Those of these rooms that are live here, and that the directory has not placed here under their name and epoch. */
+  /** Those of these rooms that are live here, and that the cluster directory has not placed here under their name and epoch. */
   misplaced(queries: Queries, hostId: string, rooms: readonly RoomUid[]): MisplacedRoom[];
-  /** Those of these rooms that the directory has placed here, but that this host does not have. */
+  /** Those of these rooms that the cluster directory has placed here, but that this host does not have. */
   placedWithoutRoom(queries: Queries, hostId: string, rooms: readonly RoomUid[]): RoomUid[];
   /** Rooms that moved to this host with a use in their placement, and have their rows here. */
   arrived(queries: Queries, hostId: string): RoomUid[];
   /** Rooms that are moving here from other hosts, and have no rows here yet. */
   arriving(): ReadonlySet<string>;
-  /** Rooms that may already be another host's: if the directory has no host for them, they have ended there. */
+  /** Rooms that may already be another host's: if the cluster directory has no host for them, they have ended there. */
   leaving(): ReadonlySet<string>;
 }
 
@@ -51,7 +51,7 @@ const NOTHING_ARRIVES: ReadonlySet<string> = new Set();
 
 export type Self = Pick<HostRow, "host_id" | "address" | "url" | "labels">;
 
-/** Rooms and organizations whose rows in the directory may differ from the state of this host. */
+/** Rooms and organizations whose rows in the cluster directory may differ from the state of this host. */
 export interface Suspects {
   rooms: RoomUid[];
   orgs: OrgId[];
@@ -143,12 +143,12 @@ export function differences(
 const hasAny = ({ rooms, sandboxes, disk_gib }: HostUse) => rooms > 0 || sandboxes > 0 || disk_gib > 0;
 const NONE: HostUse = { rooms: 0, sandboxes: 0, memory_mib: 0, disk_gib: 0, used_micro: 0 };
 
-/** A room here, and the room that has its name in the directory. */
+/** A room here, and the room that has its name in the cluster directory. */
 export type LostName = Pick<PlacedRoom, "room_uid" | "org_id" | "room_id"> & {
   by: { room_uid: RoomUid; host_id: string };
 };
 
-/** Those of these rooms that have lost their names to others in the directory: it forgot that they were theirs. */
+/** Those of these rooms that have lost their names to others in the cluster directory: it forgot that they were theirs. */
 export function lostNames(queries: Queries, hostId: string, sources: Sources, rooms: readonly RoomUid[]): LostName[] {
   return sources.misplaced(queries, hostId, rooms).flatMap(({ room_uid, org_id, room_id, named }) => {
     if (named === null || named.room_uid === room_uid) return [];

@@ -6,7 +6,7 @@ import type { OrgUse } from "./directory.ts";
 
 const granting = (name: string): SharedTable => ({ name, grantsAccess: true });
 
-/** Tables shared by all hosts: rows of these are changed only through the directory. Referenced tables come first. */
+/** Tables shared by all hosts: rows of these are changed only through the cluster directory. Referenced tables come first. */
 export const SHARED_TABLES: readonly SharedTable[] = [
   ...["hosts", "placements", "org_use", "orgs", "credit_grants"].map(whole),
   ...["api_keys", "ssh_keys", "users", "memberships", "links", "sessions", "identities", "passkeys"].map(granting),
@@ -77,7 +77,7 @@ export const mirror = sqliteTable("mirror", {
   is_owed: integer({ mode: "boolean" }).notNull().default(false),
 });
 
-/** Rows that granted access until the directory removed them. */
+/** Rows that granted access until the cluster directory removed them. */
 export const tombstones = sqliteTable(
   "tombstones",
   {
@@ -90,7 +90,7 @@ export const tombstones = sqliteTable(
   (table) => [primaryKey({ columns: [table.tbl, table.key] })],
 );
 
-/** Rows of the directory that this host's tables reject. */
+/** Rows of the cluster directory that this host's tables reject. */
 export const unfitRows = sqliteTable(
   "unfit_rows",
   {

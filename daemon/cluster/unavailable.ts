@@ -1,4 +1,4 @@
-/** The error for an unavailable directory: one class for every cause, so that callers are independent of the driver. */
+/** The error for an unavailable cluster directory: one class for every cause, so that callers are independent of the driver. */
 
 export type UnavailableReason =
   /** Connection failed or was lost. */

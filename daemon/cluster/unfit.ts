@@ -1,6 +1,6 @@
 /**
- * Rows of the directory that this host's tables reject: stored separately and counted until they fit. The rest of the copy continues
- * without them.
+ * Rows of the cluster directory that this host's tables reject: stored separately and counted until they fit. The rest of the copy
+ * continues without them.
  */
 import { and, asc, count, eq, sql } from "drizzle-orm";
 import { preparedBy, type Queries, rawValues } from "../db/client.ts";

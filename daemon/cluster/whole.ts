@@ -1,6 +1,6 @@
 /**
- * Comparison of this host's whole copy with the directory: for a host that joins or was unavailable for longer than changes are kept, and
- * for a directory that was set back. Runs in steps of one page, and continues after a failure.
+ * Comparison of this host's whole copy with the cluster directory: for a host that joins or was unavailable for longer than changes are
+ * kept, and for a directory that was set back. Runs in steps of one page, and continues after a failure.
  *
  *   read     all rows of the directory, table by table, as of one change; ends and epochs that it lacks stay as they are here (one-way.ts)
  *   remove   rows of the copy that the directory lacks, but for rows that others refer to, such as the organization of a room

@@ -82,7 +82,7 @@ export async function openOperator(options: ComposeOptions) {
   };
   const findMembership = async () => {
     const is_member = await (cluster as Cluster | null)?.askIsMember().catch(() => null);
-    // Whether a daemon has read the directory is known only to the daemon.
+    // Whether a daemon has read the cluster directory is known only to the daemon.
     return is_member === undefined ? null : { is_member, has_followed: true };
   };
   const findDirectory = () => {
@@ -191,7 +191,7 @@ export async function openOperator(options: ComposeOptions) {
     listAudit: (query: Parameters<typeof listService>[1]) => listService(database.queries, query),
     /** Verifies the audit, also against these files of heads in addition to the configured one. */
     verifyAudit: async (files: readonly string[] = []) => {
-      // Chains are verified even without the directory's anchors.
+      // Chains are verified even without the cluster directory's anchors.
       await openDirectory().catch((error: unknown) => {
         log.warn("failed to read the anchors of the audit", { error: describeError(error) });
       });

@@ -63,7 +63,7 @@ const PLACES = [
   "move.staged", // the rows of a room that came are there under another key; no row of the room is
   "move.received", // all of an incoming room is on disk, its completion mark is not
   "move.ready", // … the mark is there too, the other host has no answer
-  "move.placed", // the room is here by the directory, its drive is in its place, its row is not there
+  "move.placed", // the room is here by the cluster directory, its drive is in its place, its row is not there
   "move.arrived", // … its row is there, and its transfer files
   "backup.copied", // a room's drive is copied for its file while its guests run
   "backup.packed", // … drive and state are packed, no client has any of it
@@ -81,8 +81,8 @@ const PLACES = [
   "pool.rehearsing", // an unassigned pool machine has the devices of its rehearsal
   "virtiofsd.renewed", // a guest's next virtiofsd runs, and is not recorded
   "vsock.renewed", // the same of its vsock device
-  "member.noted", // a host has noted that it is a member, the directory has not committed it
-  "round.written", // the rows of a shared change are in the directory, which has not committed them
+  "member.noted", // a host has noted that it is a member, the cluster directory has not committed it
+  "round.written", // the rows of a shared change are in the cluster directory, which has not committed them
   "round.true", // … the directory has committed: all hosts see the change except this one, which requested it
   "place.written", // the temporary file is complete, not synced
   "place.synced", // … synced, not renamed

@@ -1,9 +1,9 @@
 /**
  * This host's copies of shared rows: collects the changes of a dry run, applies committed rows, and refuses any other change.
  *
- *   closed      a change of such a row is an error: shared rows change only through the directory
+ *   closed      a change of such a row is an error: shared rows change only through the cluster directory
  *   trying      changes are noted, by table and key (dry-run.ts)
- *   bringing    rows are set to the directory's state
+ *   bringing    rows are set to the cluster directory's state
  */
 
 import { isDiskFailure, isDiskFull } from "../core/disk-failure.ts";
@@ -53,7 +53,7 @@ interface Table {
 /** Rows that depend on others of the same call, such as a key on its organization, fit in a later pass. */
 const MAX_PASSES = 4;
 const EVENTS = ["INSERT", "UPDATE", "DELETE"] as const;
-/** Message of a trigger if a shared row is changed past the directory. */
+/** Message of a trigger if a shared row is changed past the cluster directory. */
 const CLOSED = "a shared row may be changed only through the directory";
 
 export class SharedRows {

@@ -147,7 +147,7 @@ async function destroy(
     deps.meter.closes(queries, room_uid);
     return late ? "erase" : drive_until_at;
   });
-  // Its name is free for others once the directory has released it; no caller waits for that.
+  // The room's name is free for others once the cluster directory has released it; no caller waits for that.
   void deps.directory.release(room_uid);
   if (until !== "erase") return { agents, drive_until_at: until };
   await eraseKept(row);

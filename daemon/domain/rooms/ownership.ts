@@ -1,5 +1,5 @@
 /**
- * The check whether this host owns a room: compares the epoch of its row with the room's placement in the directory.
+ * The check whether this host owns a room: compares the epoch of its row with the room's placement in the cluster directory.
  *
  *   here        the placement is missing, this host's, or of an older epoch
  *   elsewhere   another host has the room in a newer epoch: calls are forwarded to it

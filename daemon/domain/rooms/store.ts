@@ -170,7 +170,7 @@ export function destroyingRooms(queries: Queries): RoomRow[] {
   return queries.select().from(rooms).where(isDestroying).limit(MAX_RESUMED).all();
 }
 
-/** Rooms that are compared with the directory in one step: about one millisecond. */
+/** Rooms that are compared with the cluster directory in one step: about one millisecond. */
 const COMPARED = 500;
 
 /** All rooms that `misplacedRooms` and `placedWithoutRoom` find; the state may change between two steps. */
@@ -205,7 +205,7 @@ export function* unsettledRooms(queries: Queries, hostId: string): Steps<RoomUid
   return found;
 }
 
-/** Those of these rooms that are live, and that the directory has not placed on this host under their name and epoch. */
+/** Those of these rooms that are live, and that the cluster directory has not placed on this host under their name and epoch. */
 export function misplacedRooms(queries: Queries, hostId: string, of: readonly RoomUid[]): MisplacedRoom[] {
   const found = queries.all<Record<string, string | number | null>>(sql`
     SELECT rooms.room_uid, rooms.org_id, rooms.room_id, rooms.labels, rooms.created_at, rooms.epoch,
@@ -231,7 +231,7 @@ export function misplacedRooms(queries: Queries, hostId: string, of: readonly Ro
   }));
 }
 
-/** Active rooms here that are not moving, and that the directory places on another host too, in the same epoch or a newer one. */
+/** Active rooms here that are not moving, and that the cluster directory places on another host too, in the same epoch or a newer one. */
 export function roomsOfOthers(queries: Queries, hostId: string, limit: number): RoomRow[] {
   const isOthers = or(
     and(ne(placements.host_id, hostId), gte(placements.epoch, rooms.epoch)),
@@ -250,7 +250,7 @@ export function roomsOfOthers(queries: Queries, hostId: string, limit: number): 
   );
 }
 
-/** Those of these rooms that the directory places on this host, and that are not live here. */
+/** Those of these rooms that the cluster directory places on this host, and that are not live here. */
 export function placedWithoutRoom(queries: Queries, hostId: string, of: readonly RoomUid[]): RoomUid[] {
   const found = queries.all<{ room_uid: RoomUid }>(sql`
     SELECT room_uid FROM json_each(${JSON.stringify(of)}) AS wanted CROSS JOIN placements ON room_uid = wanted.value
@@ -267,7 +267,7 @@ interface MovedUse {
   use: OrgUse;
 }
 
-/** Live rooms here that are moving, and that the directory places on another host; of one organization, or of all. */
+/** Live rooms here that are moving, and that the cluster directory places on another host; of one organization, or of all. */
 export function givenRooms(
   queries: Queries,
   hostId: string,

@@ -111,7 +111,7 @@ export interface ClockFindings {
 export interface MembershipFindings {
   /** Null: that is not known. */
   is_member: boolean | null;
-  /** Whether the host has read the directory since its start. */
+  /** Whether the host has read the cluster directory since its start. */
   has_followed: boolean;
 }
 

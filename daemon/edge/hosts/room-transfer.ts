@@ -3,7 +3,7 @@
  *
  *     POST /hosts/rooms/<room_uid>          a room's file, answered when it is complete there
  *     POST /hosts/rooms/<room_uid>/fits     which parts of it could be loaded here, before it is sent
- *     POST /hosts/rooms/<room_uid>/settle   the directory has changed, or will not
+ *     POST /hosts/rooms/<room_uid>/settle   the cluster directory has changed, or will not
  */
 
 import { type ErrorCode, errorKind, type Problem } from "../../../shared/api/errors.ts";

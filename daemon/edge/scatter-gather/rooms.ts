@@ -1,6 +1,6 @@
 /**
  * Merges pages of rooms. Every host has the same order, by room_uid, and the same cursors: the whole page is requested from each, and the
- * first rooms of all form the page. For a host that does not answer, its rooms and their names are known from the directory.
+ * first rooms of all form the page. For a host that does not answer, its rooms and their names are known from the cluster directory.
  */
 import { DEFAULT_PAGE, type InputOf, type OutputOf } from "../../../shared/api/contract.ts";
 import type { RoomGlance, roomOverview } from "../../../shared/api/overview/room-overview.ts";

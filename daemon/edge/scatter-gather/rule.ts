@@ -13,12 +13,12 @@ export interface HostPart<Body> {
   body: Body;
 }
 
-/** Of a host. */
+/** An audit chain of a host. */
 export interface Chain {
   /** As cursors have it. */
   name: string;
   host: string;
-  /** Of the host that gathers. */
+  /** Whether it is a chain of the host that gathers. */
   is_own: boolean;
   /** Time at which the host became a member. */
   joined_at: string;
@@ -29,13 +29,13 @@ export interface Whole<Op extends Operation> {
   input: InputOf<Op>;
   /** Hosts that did not answer, or answered without their part. */
   silent: readonly string[];
-  /** Rooms of hosts that did not answer, by the directory; none without `known` in the rule. */
+  /** Rooms of hosts that did not answer, according to the cluster directory; none without `known` in the rule. */
   known: readonly KnownRoom[];
   /** The host of a room. */
   ownerOf(roomUid: string): string | null;
 }
 
-/** A room by the directory. */
+/** A room according to the cluster directory. */
 export interface KnownRoom extends PlacedRoom {
   host: string;
 }

@@ -3,7 +3,7 @@
  *
  *     the file is read into a directory of its own → the drive is made from it → its rows are tried in a dry run
  *     ⇒ `room.json`: the arrival is complete
- *       └ the directory places it on this host ⇒ its directory and those of its sandboxes are moved into place
+ *       └ the cluster directory places it on this host ⇒ its directory and those of its sandboxes are moved into place
  *         → one commit: its rows ⇒ the directory of the arrival is removed, its sandboxes are resumed
  *       └ it does not, and no longer can ⇒ the arrival is removed
  *
@@ -333,7 +333,7 @@ export class ReceivedRooms {
     await wakeNouns(branch.nouns, branchedOf(row, rows)).catch((error: unknown) =>
       log.error("failed to wake waits in a room", { room_uid: roomUid, error: describeError(error) }),
     );
-    // Of an earlier stay on this host.
+    // Removes the nouns' state of this room from its earlier stay on this host.
     await dropNouns(branch.nouns, former);
   }
 
@@ -381,7 +381,8 @@ async function writeWhole(path: string, about: RoomHeader): Promise<void> {
 }
 
 /**
- * The name belongs to a room that the directory does not list under it: the directory lost it, or this host was reset to an earlier state.
+ * The name belongs to a room that the cluster directory does not list under it: the directory lost it, or this host was reset to an earlier
+ * state.
  */
 function nameTaken(room_id: string): ServiceError {
   return new ServiceError("invalid_state", {

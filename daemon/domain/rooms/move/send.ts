@@ -226,7 +226,8 @@ export async function settleMove(
     await retireMoved(deps, row, { to: last.host_id, epoch: last.epoch, head: null });
     return false;
   }
-  // The other host discarded its copy, and the directory lost that: the directory gets this host as the owner again, in a new epoch.
+  // The other host discarded its copy of the room, and the cluster directory lost that: the directory gets this host as the owner again, in
+  // a new epoch.
   const next = isForgotten ? { epoch: Math.max(owner.epoch, row.epoch) + 1 } : comesBack ? returned(goalId, epoch) : {};
   await database.commit((queries) => updateRoom(queries, roomUid, { branching: null, updated_at: now(), ...next }));
   if (comesBack) deps.log.warn("kept a room: the destination of its move does not have it", { room_uid: roomUid });
@@ -259,7 +260,7 @@ export async function putDepartingAside({ paths, log, giveUpSpace }: MoveDeps, r
   );
 }
 
-/** Less than the retention of freed names in the directory (cluster/schema.ts), by any host's clock. */
+/** Less than the retention of freed names in the cluster directory (cluster/schema.ts), by any host's clock. */
 const NAME_KNOWN_MS = 6 * 86_400_000;
 
 const isRecent = ({ claimed_at }: Moving): boolean =>

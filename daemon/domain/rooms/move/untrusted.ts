@@ -1,6 +1,6 @@
 /**
- * Rooms on this host that the directory places on another. A room with a newer epoch there is abandoned here: its row gets a move, and
- * settling the move retires it. A room with the same epoch stays as it is, and its waits end; ownership.ts refuses its calls.
+ * Rooms on this host that the cluster directory places on another. A room with a newer epoch there is abandoned here: its row gets a move,
+ * and settling the move retires it. A room with the same epoch stays as it is, and its waits end; ownership.ts refuses its calls.
  */
 import type { KeyId, RoomUid } from "../../../../shared/ids.ts";
 import { startTimer, stopTimer } from "../../../core/clock.ts";
