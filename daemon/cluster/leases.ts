@@ -27,7 +27,7 @@ export interface Load {
   cpus: number;
   rooms: number;
   sandboxes: number;
-  /** Of the file system of its data_dir. Absent from older versions. */
+  /** Size and free space of the file system of the host's data_dir. Absent from older versions. */
   disk?: { size_bytes: number; free_bytes: number };
   /** Whether its last starts of sandboxes failed for reasons of the host. */
   is_degraded: boolean;
@@ -65,7 +65,7 @@ const BEAT = `
          (SELECT lease_until::text FROM roomd.leases WHERE host_id = $1 AND incarnation = $2 AND $8::bigint IS NULL AND NOT ${MAY_TAKE}) AS others_until
     FROM roomd.leases`;
 
-/** Of every row alike. */
+/** Columns that every row of the result has, with the same values. */
 interface Beaten {
   is_member: boolean;
   /** Number of the accepted beat; null: the beat was rejected. */

@@ -141,7 +141,7 @@ export function usedOnAll(queries: Queries, orgId: OrgId): number {
   return queries.select({ used }).from(orgUse).where(eq(orgUse.org_id, orgId)).get()?.used ?? 0;
 }
 
-/** Of an organization without sandboxes. */
+/** Memory promised to a room of an organization that has no sandboxes yet. */
 const USUAL_MIB = 512;
 
 /** Average memory promised to the sandboxes of one room of the organization. */

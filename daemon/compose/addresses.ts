@@ -2,8 +2,8 @@
 import type { Gateway } from "../domain/ssh/deps.ts";
 
 export interface Addresses {
-  /** Of the API and the web. */
+  /** URL of the API and of the web. */
   url: string;
-  /** Of the SSH gateway; null: none. */
+  /** Address of the SSH gateway; null: none. */
   gateway: Gateway | null;
 }

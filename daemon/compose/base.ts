@@ -79,7 +79,7 @@ export async function openBase(options: ComposeOptions, tracesPlan: TracesPlan) 
     database,
     reads,
     aside,
-    /** Of several hosts; null: a standalone host. */
+    /** The cluster that this host is a member of; null: a standalone host. */
     cluster,
     betweenHosts,
     directory,

@@ -20,7 +20,7 @@ import { planListen } from "../edge/http/tls.ts";
 import { systemActor } from "./records.ts";
 
 export interface ClusterPlan {
-  /** Of the PostgreSQL database. */
+  /** URL of the PostgreSQL database that hosts share. */
   url: string;
   listen: { hostname: string; port: number };
   /** This host's entry for the other hosts. */

@@ -334,7 +334,7 @@ export function makeDatabase(
         if (connection.isInTransaction()) connection.step("ROLLBACK");
         memory.backTo(0);
         memory.close();
-        // A dry run may have cached rows that were rolled back.
+        // A dry run may have cached rows that were rolled back: invalidates the cached rows of this connection.
         noteOthersWrites(connection.queries);
       }
     },

@@ -78,7 +78,7 @@ export class Execution {
   readonly #lasts = Promise.withResolvers<void>();
   /** A text that the host stores with the execution. */
   note = "";
-  /** A reader has received its whole output and its state. */
+  /** A reader has received the command's whole output and its final state. */
   wasTold = false;
   input = new Input(null);
   #deadline: Deadline | null = null;

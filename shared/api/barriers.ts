@@ -7,7 +7,7 @@ import { roomPath } from "./rooms.ts";
 
 export const MAX_PARTIES = 1000;
 export const MAX_ROOM_BARRIERS = 10_000;
-/** Of all of them, with the names of their expected agents. */
+/** Maximum bytes of all of a room's barriers, with the names of their expected agents. */
 export const MAX_ROOM_BARRIERS_BYTES = 64 * 1024 ** 2;
 export const MAX_BARRIER_WAIT_MS = 300_000;
 export const DEFAULT_BARRIER_WAIT_MS = 30_000;

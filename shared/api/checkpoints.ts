@@ -7,7 +7,7 @@ import { room, roomId, roomPath } from "./rooms.ts";
 import { agentId } from "./sandboxes.ts";
 import { DEFAULT_SNAPSHOT_SECONDS, expiresInSeconds, madeOfSnapshot } from "./snapshots.ts";
 
-/** Of a room. */
+/** Maximum number of checkpoints of a room. */
 export const MAX_CHECKPOINTS = 64;
 /** Default lifetime. */
 export const DEFAULT_CHECKPOINT_SECONDS = DEFAULT_SNAPSHOT_SECONDS;

@@ -22,7 +22,7 @@ import { actor, roomId } from "./rooms.ts";
 export const MAX_KEYS = 10_000;
 /** Keys that one organization may create within 24 hours, however soon they expire: each remains in the audit log. */
 export const MAX_KEYS_A_DAY = 20_000;
-/** Of one key and its successors by rotation, in 24 hours. */
+/** Maximum number of rotations of one key and its successors, in 24 hours. */
 export const MAX_ROTATIONS_A_DAY = 100;
 export const MAX_KEY_ROOMS = 256;
 const MAX_KEY_SECONDS = 10 * 365 * 86_400;

@@ -5,7 +5,7 @@ import { sandboxPath } from "./sandboxes.ts";
 
 export const DEFAULT_RECORDING_SECONDS = 3600;
 export const MAX_RECORDING_SECONDS = 4 * 3600;
-/** Of one; it ends there. */
+/** Maximum size of one recording; the recording ends at it. */
 export const MAX_RECORDING_BYTES = 256 * 1024 * 1024;
 /** Kept in a room. */
 export const MAX_RECORDINGS = 100;

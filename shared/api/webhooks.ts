@@ -4,7 +4,7 @@ import { fields, NONE, named, nullable, oneOf, operation, page, pageQuery, recor
 import { orgPath } from "./orgs.ts";
 import { actor, anyWarnings, roomId } from "./rooms.ts";
 
-/** Of an organization. */
+/** Maximum number of webhooks of an organization. */
 export const MAX_WEBHOOKS = 20;
 /** Events of one webhook that wait for a retry; above the limit, further events wait in the audit. */
 export const MAX_WAITING = 1000;

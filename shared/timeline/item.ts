@@ -1,4 +1,4 @@
-/** Type of an item of a room's timeline. */
+/** Type of an item (a span or a mark) of a room's timeline. */
 import type { AuditRecord } from "../api/audit.ts";
 
 export const LANES = ["agent", "room", "egress", "ports"] as const;

@@ -1,4 +1,4 @@
-/** Joins two marks to one span: a standby, and its end. Pure. */
+/** Joins two marks of a timeline to one span: the start of a standby, and its end. Pure. */
 import type { TimelineItem } from "./item.ts";
 import { DESTROYED, STANDBY } from "./words.ts";
 
@@ -49,5 +49,5 @@ const isOfSpans = ({ type }: TimelineItem) => type === "standby" || type === "sa
 const isOf = (item: TimelineItem, type: TimelineItem["type"], words: string) =>
   item.type === type && item.title.startsWith(words);
 
-/** An item in progress has no number, and comes last. */
+/** Sort key of a timeline item: its sequence number. An item in progress has none yet, and comes last. */
 const orderOf = ({ seq }: TimelineItem): number => seq ?? Number.MAX_SAFE_INTEGER;

@@ -1,4 +1,4 @@
-/** The one-line text of an item. Pure. */
+/** The one-line text of an item of a room's timeline. Pure. */
 
 /** Texts of the two ends of a standby, by which they are joined; on disk it is a hibernation. */
 export const STANDBY = { begun: "standby", onDisk: "hibernation", over: "resumed" } as const;

@@ -8,7 +8,7 @@ const BOUNDS_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
 export class CallStats {
   done = 0;
   failed = 0;
-  /** Of both, in seconds. */
+  /** Durations of successes and failures, in seconds. */
   readonly times = new Histogram(BOUNDS_SECONDS);
 
   /** `since` is a monotonic time. */

@@ -26,7 +26,7 @@ export interface InFlightCall {
 
 interface UnderWay {
   count: number;
-  /** Of requests that are still being sent. */
+  /** Abort controllers of requests that their clients are still sending. */
   coming: Set<AbortController>;
 }
 

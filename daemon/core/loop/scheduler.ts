@@ -137,7 +137,7 @@ export class LoopTime {
   readonly #accounts = new Map<string, Account>();
   /** Accounts with queued pieces. */
   readonly #queued = new Set<Account>();
-  /** Of accounts that were dropped. */
+  /** Loop time used by accounts that were dropped. */
   readonly #usedBefore = new Map<string, number>();
   #virtual = 0;
   /** Queued pieces started in this macrotask; each may continue in another account without queueing. */

@@ -1,4 +1,4 @@
-/** Configuration and dependencies of backups to an object store. */
+/** Configuration and injected dependencies of backups to an object store. */
 import { type Config, ConfigError } from "../../core/config/config.ts";
 import { secretIn } from "../../core/config/secret-file.ts";
 import type { Log } from "../../core/log.ts";

@@ -12,7 +12,7 @@ import { decodeEntities, elementsIn, textIn } from "./xml.ts";
 
 const TRIES = 5;
 const RETRY_MS = { first: 500, most: 8000 } as const;
-/** Of one request, with its body; a part may be 256 MiB. */
+/** Deadline of one request, with its body; a part may be 256 MiB. */
 const DEADLINE_MS = 15 * 60_000;
 const SHORT_DEADLINE_MS = 60_000;
 /** Idle timeout while an object is read. */

@@ -14,7 +14,7 @@ export interface Unsigned {
   method: string;
   url: URL;
   headers?: Record<string, string>;
-  /** Of the body, in hex. */
+  /** SHA-256 of the body, in hex. */
   bodySha256: string;
 }
 

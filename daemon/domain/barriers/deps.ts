@@ -1,4 +1,4 @@
-/** Dependencies of barriers. */
+/** Injected dependencies of the barriers module: the modules, settings and callbacks that it is given. */
 
 import type { FindRoom } from "../../core/call/room-target.ts";
 import type { Notifier } from "../../core/concurrency/notifier.ts";

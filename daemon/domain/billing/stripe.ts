@@ -28,7 +28,7 @@ export function makeStripe({ secret_key, webhook_secret, price, api_url }: Billi
   });
   const signatures = Stripe.createSubtleCryptoProvider();
 
-  /** Of each subscription. */
+  /** The paid periods of each subscription of a customer, by subscription. */
   const paidPeriods = async (customer: string): Promise<Map<string, Period[]>> => {
     const { data } = await stripe.invoices.list({ customer, status: "paid", limit: MOST });
     const periods = new Map<string, Period[]>();

@@ -42,7 +42,7 @@ export interface GuardDeps {
   resolve(name: string): Promise<Address[]>;
   /** Records of a canonical name; empty if the name does not exist. Rejects if the lookup fails. */
   records(name: string, type: DnsRecord["type"]): Promise<DnsRecord[]>;
-  /** Of each direction. */
+  /** Rate limit of each direction. */
   bytesPerSecond: number;
   /** Records an opened connection. Call the returned function with its traffic. */
   opened(endpoint: Where): (traffic: Traffic) => void;

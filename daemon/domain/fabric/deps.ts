@@ -1,4 +1,4 @@
-/** Dependencies of the fabric, and the objects that its verbs share. */
+/** Injected dependencies of the fabric (messages between agents), and the objects that its verbs share. */
 import type { RoomUid } from "../../../shared/ids.ts";
 import type { FindRoom } from "../../core/call/room-target.ts";
 import type { Traces } from "../../core/call/traces.ts";

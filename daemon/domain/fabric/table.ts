@@ -64,7 +64,7 @@ export const messageRooms = sqliteTable("message_rooms", {
 /** Messages whose deliveries are being written before them. */
 export const messageSpreads = sqliteTable("message_spreads", {
   room_uid: text().$type<RoomUid>().primaryKey(),
-  /** Of the first of them. */
+  /** Sequence number of the first message of the spread. */
   seq: integer().notNull(),
   agents: text({ mode: "json" }).$type<readonly string[]>().notNull(),
 });

@@ -14,7 +14,7 @@ import type { Database } from "../../db/transact.ts";
 import { inboxBell } from "./bells.ts";
 import { type DeliveryChange, type DueDelivery, dueDeliveries, nextDue, setDelivery } from "./store.ts";
 
-/** Of one commit: 2 ms. */
+/** Maximum number of deliveries changed in one commit: these take 2 ms. */
 const MAX_AT_ONCE = 256;
 /** Delay after a failure, and maximum delay in general. */
 const LONGEST_MS = 60_000;

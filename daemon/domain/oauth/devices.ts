@@ -24,7 +24,7 @@ import { firstTokens, type Issued } from "./tokens.ts";
 
 export const DEVICE_SECONDS = 600;
 export const POLL_SECONDS = 5;
-/** Of all. */
+/** Maximum number of pending device authorizations, of all clients together. */
 const MAX_DEVICES = 1000;
 
 /** Shown to a person that has entered a code. */

@@ -21,7 +21,7 @@ import { decideDevice, dropGrant, grantsOf, insertGrant, openDevice } from "./st
 import type { GrantRow } from "./table.ts";
 import { CODE_SECONDS } from "./tokens.ts";
 
-/** Of one person. */
+/** Maximum number of grants of one person. */
 const MAX_GRANTS = 100;
 
 interface Narrowing {
@@ -154,7 +154,7 @@ export function makeGrants({ database, changes, orgs, url, clients }: Deps): Bou
 /** The pipeline admits only signed-in people here. */
 const userOf = ({ key_id }: Caller): UserId => key_id as string as UserId;
 
-/** A session that ended while an application's document was read authorizes nothing. Throws session_ended. */
+/** A session that ended while an application's client metadata document was read authorizes nothing. Throws session_ended. */
 function requireStillIn(queries: Queries, { session }: Caller): void {
   if (!session) throw new ServiceError("session_ended");
   requireSession(queries, session.session_id);

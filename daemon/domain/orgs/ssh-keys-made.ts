@@ -1,4 +1,4 @@
-/** Public SSH keys as resources that end with their maker. */
+/** Public SSH keys as resources that end when the user or key that created them loses access. */
 import { and, asc, eq } from "drizzle-orm";
 import { sshKeyRemove } from "../../../shared/api/ssh.ts";
 import { appendAudit } from "../audit/index.ts";

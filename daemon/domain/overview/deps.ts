@@ -1,4 +1,4 @@
-/** Dependencies of the overview of rooms. */
+/** Injected dependencies of the overview of rooms: the modules, settings and callbacks that it is given. */
 import type { InputOf } from "../../../shared/api/contract.ts";
 import type { RoomGlance } from "../../../shared/api/overview/room-overview.ts";
 import type { RoomState, roomList } from "../../../shared/api/rooms.ts";

@@ -1,4 +1,4 @@
-/** Waits as text for people. Pure. */
+/** Text for people about the waits of agents (for a reply, a barrier, messages or a command) and the deadlocks among them. Pure. */
 import type { Cycle, Wait } from "../../../shared/api/overview/overview.ts";
 
 type SummarizedWait = Pick<Wait, "agent_id" | "type" | "id" | "since">;

@@ -1,4 +1,4 @@
-/** Visibility of waits per caller. Pure. */
+/** The agents' waits that a caller may see. Pure. */
 import type { Caller } from "../../core/call/operation.ts";
 import type { Gathered } from "./gather.ts";
 

@@ -1,4 +1,4 @@
-/** Dependencies of exposed ports. */
+/** Injected dependencies of the module for exposed ports: the modules, settings and callbacks that it is given. */
 import type { SandboxState, WakeReason } from "../../../shared/api/sandboxes.ts";
 import type { KeyId, OrgId } from "../../../shared/ids.ts";
 import type { KeyCall } from "../../core/call/operation.ts";

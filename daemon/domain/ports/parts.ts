@@ -1,4 +1,4 @@
-/** Dependencies of the verbs of exposed ports. */
+/** The objects that the verbs of exposed ports share, besides the injected dependencies of their module. */
 import type { Connections } from "./connections.ts";
 import type { PortDeps } from "./deps.ts";
 import type { Exposures } from "./exposures.ts";

@@ -1,4 +1,4 @@
-/** Dependencies of rooms. */
+/** Injected dependencies of the rooms module: the modules, settings and callbacks that it is given. */
 import type { RoomUid } from "../../../shared/ids.ts";
 import type { Directory, Host } from "../../cluster/directory.ts";
 import type { CallStats } from "../../core/call/call-stats.ts";

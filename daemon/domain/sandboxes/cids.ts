@@ -38,7 +38,10 @@ function noneFree(): ServiceError {
   });
 }
 
-/** Assigns CIDs in ascending order with wrap-around, so that two concurrent creations never get the same one. */
+/**
+ * Assigns CIDs (vsock addresses of guests) in ascending order with wrap-around, so that two concurrently created sandboxes never get the
+ * same one.
+ */
 export class FreeCids {
   #last = FIRST;
 

@@ -1,4 +1,4 @@
-/** Dependencies of sandboxes on other modules. */
+/** Injected dependencies of the sandboxes module: the modules, settings and callbacks that it is given. */
 
 import type { Stream } from "../../../shared/agent-protocol/link.ts";
 import type { ShownPort } from "../../../shared/api/shown-port.ts";

@@ -1,4 +1,4 @@
-/** Dependencies of screens on other modules. */
+/** Injected dependencies of the module for screens: the modules, settings and callbacks that it is given. */
 import type { SandboxState } from "../../../shared/api/sandboxes.ts";
 import type { KeyId, OrgId, RoomUid } from "../../../shared/ids.ts";
 import type { HeldSession, KeyCall } from "../../core/call/operation.ts";

@@ -1,4 +1,7 @@
-/** Dependencies of the operations on the service as a whole. */
+/**
+ * Injected dependencies of the operations on the service as a whole (health, metrics, checks): the modules, settings and callbacks that
+ * they are given.
+ */
 import type { OutputOf } from "../../../shared/api/contract.ts";
 import type { hostList } from "../../../shared/api/hosts.ts";
 import type { configGet } from "../../../shared/api/service.ts";

@@ -1,4 +1,4 @@
-/** Dependencies of SSH. */
+/** Injected dependencies of the SSH module: the modules, settings and callbacks that it is given. */
 import type { Log } from "../../core/log.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Orgs } from "../orgs/index.ts";

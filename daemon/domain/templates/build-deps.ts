@@ -1,4 +1,7 @@
-/** Dependencies of template builds, and the hardware that a template is built for. */
+/**
+ * Injected dependencies of template builds: the paths, programs, limits and callbacks that a build is given. Also selects the template's
+ * hardware: the CPU model, memory and devices of the virtual machine that it is saved on.
+ */
 import { join } from "node:path";
 import type { OrgId } from "../../../shared/ids.ts";
 import type { Paths } from "../../core/config/paths.ts";

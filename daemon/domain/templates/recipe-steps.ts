@@ -26,7 +26,7 @@ import { FILE_NAMES } from "./manifest.ts";
 const MEMORY_MIB = 1024;
 /** Steps with a shorter total time are run again instead of cached. */
 const WORTH_KEEPING_MS = 10_000;
-/** Of one step. */
+/** Time limit of one step. */
 const STEP_MS = 60 * 60_000;
 /** Grace time after which the guest is no longer trusted to enforce a step's timeout. */
 const LATE_MS = 60_000;

@@ -1,4 +1,4 @@
-/** Dependencies of terminals on other modules. */
+/** Injected dependencies of the terminals module: the modules, settings and callbacks that it is given. */
 import type { SandboxState, WakeReason } from "../../../shared/api/sandboxes.ts";
 import type { KeyId } from "../../../shared/ids.ts";
 import type { KeyCall } from "../../core/call/operation.ts";

@@ -19,7 +19,7 @@ export interface Webhooks {
   operations: Bound[];
   /** Whether the organization has a webhook with this id. */
   has(orgId: OrgId, webhookId: string): boolean;
-  /** Of all organizations together. */
+  /** Statistics of the webhooks of all organizations together. */
   figures: Sender["figures"];
   /** Stops sending events of an organization that ends. */
   forgetOrg(orgId: OrgId): Promise<void>;

@@ -1,4 +1,4 @@
-/** Webhooks as resources that end with their maker. */
+/** Webhooks as resources that are disabled when the user or key that created them loses access. */
 import { and, eq, isNull } from "drizzle-orm";
 import { webhookCreate } from "../../../shared/api/webhooks.ts";
 import { appendAudit } from "../audit/index.ts";

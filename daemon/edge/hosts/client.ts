@@ -251,7 +251,7 @@ function keyOf({ host_id, address, certificate }: Reached): string {
   return `${host_id} ${address} ${certificate}`;
 }
 
-/** Throws host_unreachable if the address is invalid. */
+/** Parses another host's address and certificate. Throws host_unreachable if the address is invalid. */
 function goalOf(host: Reached): Goal {
   const [, v6, name, port] = /^(?:\[([^\]]+)\]|([^:[\]\s]+)):(\d{1,5})$/.exec(host.address) ?? [];
   const hostname = v6 ?? name;

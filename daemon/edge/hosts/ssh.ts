@@ -12,7 +12,7 @@ import { type HostAnswer, type HostClient, type Reached, unreachable } from "./c
 import { type EntryFacts, headersForOwner } from "./headers.ts";
 
 const PATH = "/hosts/ssh";
-/** Of one message, either way. */
+/** Maximum size of one message, in either direction. */
 export const MAX_MESSAGE_BYTES = 2 * 1024 * 1024;
 /** Interval of keep-alive requests to the other host. */
 const ASKED_EVERY_MS = 1000;

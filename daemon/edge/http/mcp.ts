@@ -36,7 +36,7 @@ const MAX_MESSAGE_BYTES = 23 * 1024 * 1024;
 export interface McpMessage {
   request: Request;
   message: Record<string, unknown>;
-  /** Of the message. */
+  /** Size of the message. */
   bytes: number;
   caller: Caller;
   /** Identity of the key across rotations. */

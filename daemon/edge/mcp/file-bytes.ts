@@ -14,7 +14,7 @@ export interface FileUpload {
 
 export interface FileBytes {
   bytes: Buffer;
-  /** Of the whole file. */
+  /** Size of the whole file. */
   size_bytes: number;
 }
 

@@ -96,7 +96,7 @@ export class RequestContext implements CallEffects {
   ulid: string | undefined = undefined;
   begun: StartedWork | undefined = undefined;
   effect: CallEffects["effect"] = null;
-  /** Of a call with a key or session; null until the caller is known, and for others. */
+  /** Lifetime of a call with a key or session; null until the caller is known, and for calls without either. */
   lifetime: CallLifetime | null = null;
   /** Aborts when the rest of a body that the verb reads is no longer awaited; null: it is awaited while the client sends. */
   bodyOver: AbortSignal | null = null;

@@ -12,7 +12,7 @@ import { ThreadPool, type ThreadPoolOptions } from "../../core/threads/pool.ts";
 import { ThreadEnded } from "../../core/threads/thread.ts";
 import type { Task } from "./task.ts";
 
-/** Of processor time. */
+/** Maximum processor time of one task. */
 const DEADLINE_MS = 2_000;
 const STALL_MS = 30_000;
 const REST_MS = 10_000;

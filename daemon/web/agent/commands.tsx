@@ -18,7 +18,7 @@ import { horizonOf, isOfCommands, mergeRuns, type Run, withRunning } from "./run
 import { isThere, sandboxPath, type TabProps } from "./tab.ts";
 
 const PAGE = 200;
-/** Of starts and of ends; older ones are in the audit. */
+/** Maximum number of shown starts, and of shown ends, of commands; older ones are in the audit. */
 const MOST = 1000;
 
 export default function Commands({ room, agentId, sandbox }: TabProps) {

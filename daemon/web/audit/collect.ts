@@ -1,4 +1,4 @@
-/** Collects an export as it arrives, up to the limit of a page. */
+/** Collects an export of the audit as it arrives, up to the limit of a page. */
 
 /** Memory that a tab may use for a file. */
 export const MAX_BYTES = 50 * 1024 ** 2;

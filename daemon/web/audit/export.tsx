@@ -1,4 +1,4 @@
-/** Exports the filtered records: as a file, or as a line for a shell. */
+/** Exports the filtered audit records: as a file, or as a line for a shell. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Problem } from "../../../shared/api/errors.ts";

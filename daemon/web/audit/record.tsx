@@ -1,4 +1,4 @@
-/** One opened record: all its fields, and links to related resources. */
+/** One opened audit record: all its fields, and links to related resources. */
 
 import { useEffect, useRef } from "preact/hooks";
 import type { AuditRecord, orgAuditList } from "../../../shared/api/audit.ts";

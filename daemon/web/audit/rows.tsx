@@ -1,4 +1,4 @@
-/** The list of records: a line each, with only the visible ones in the page. */
+/** The list of audit records: a line each, with only the visible ones in the page. */
 
 import { Component } from "preact";
 import { useRef } from "preact/hooks";

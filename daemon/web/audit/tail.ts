@@ -1,4 +1,4 @@
-/** Merges received records into the shown ones: each once, the newest first. Pure. */
+/** Merges received audit records into the shown ones: each once, the newest first. Pure. */
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 
 /** Maximum number of records in memory; for more, filters or the export are better. */
@@ -24,7 +24,7 @@ export function withHeard(kept: TailRecords, received: readonly AuditRecord[], i
   return newer.length > 0 ? cut({ ...kept, fresh }) : kept;
 }
 
-/** A loaded page, which is older than all shown records. */
+/** Appends a loaded page of records that are older than all shown ones. */
 export function withOlder(kept: TailRecords, page: readonly AuditRecord[]): TailRecords {
   const oldest = kept.shown.at(-1)?.seq ?? Number.POSITIVE_INFINITY;
   return cut({ ...kept, shown: [...kept.shown, ...page.filter(({ seq }) => seq < oldest)] });

@@ -1,4 +1,4 @@
-/** Texts for each kind of wait. */
+/** Texts for each kind of an agent's wait. */
 import type { Wait } from "../../../shared/api/overview/overview.ts";
 
 export const WAIT_WORDS: Record<Wait["type"], string> = {

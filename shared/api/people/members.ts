@@ -7,7 +7,7 @@ import { orgPath } from "../orgs.ts";
 /** In descending order of rights: everything; all but billing and ending the organization; own keys, and reading; reading. */
 export const ROLES = ["owner", "admin", "member", "viewer"] as const;
 export type Role = (typeof ROLES)[number];
-/** Of one organization. */
+/** Maximum numbers for one organization. */
 export const MAX_MEMBERS = 1000;
 export const MAX_INVITATIONS = 1000;
 /** Validity of an invitation. */

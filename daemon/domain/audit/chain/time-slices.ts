@@ -1,4 +1,4 @@
-/** Event-loop pieces for traversing a chain. */
+/** Event-loop pieces for traversing an audit chain. */
 import { loopTime, ownerOf, Pieces } from "../../../core/loop/index.ts";
 import { type ChainKey, orgOfChain } from "./chain-key.ts";
 

@@ -12,7 +12,7 @@ export interface CutStretch {
 }
 
 export interface Cut {
-  /** Of its file. */
+  /** Name of the closed day's file. */
   name: string;
   stretches: CutStretch[];
 }

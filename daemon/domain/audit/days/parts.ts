@@ -70,7 +70,7 @@ export function lastBefore(queries: Queries, key: ChainKey, seq: number, moment:
 
 /** A chain's stretch in a closed day. */
 interface ClosedStretch {
-  /** Of the file. */
+  /** Path of the closed day's file. */
   path: string;
   /** The seq of its last record. */
   last: number;

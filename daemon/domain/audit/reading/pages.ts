@@ -13,7 +13,7 @@ import { type Scan, scanAudit } from "./scan.ts";
 const LINES_AT_ONCE = 100;
 
 export interface PageInput {
-  /** Of its cursors. */
+  /** Kind of the page's cursors. */
   kind: string;
   scan: Scan;
   limit: number;

@@ -1,4 +1,4 @@
-/** Dependencies of moving on the other verbs of rooms. */
+/** Injected dependencies of the moves of rooms: those of the rooms module, and its callbacks for the ends of a move. */
 import type { RoomUid } from "../../../../shared/ids.ts";
 import type { Queries } from "../../../db/client.ts";
 import type { RoomDeps } from "../deps.ts";

@@ -6,7 +6,7 @@ import type { Artifact } from "./artifacts.ts";
 import { type FileName, PIECE_BYTES } from "./format.ts";
 
 export interface Packed {
-  /** Of the drive. */
+  /** Directory of the drive's store: the list of its entries, and the contents of its files. */
   store: string;
   /** Path of the file with the database state. */
   state: string;

@@ -13,7 +13,7 @@ export interface Beginner extends Pick<AuditEntry, "actor" | "source" | "request
   argv: string[];
   /** Ends with the execution; NO_SPAN if an earlier daemon started it. */
   span: Span;
-  /** Of the start; absent without a trace. */
+  /** Trace of the call that started the execution; absent without a trace. */
   trace_id?: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Dependencies of the builds that organizations request. */
+/** Injected dependencies of the template builds that organizations request: the modules, settings and callbacks that they are given. */
 import type { OrgId } from "../../../../shared/ids.ts";
 import type { RuleBreak } from "../../../core/call/operation.ts";
 import type { Paths } from "../../../core/config/paths.ts";

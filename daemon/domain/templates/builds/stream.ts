@@ -11,7 +11,7 @@ import type { Builds } from "./queue.ts";
 import { findBuild } from "./record.ts";
 
 const AT_ONCE = 200;
-/** Of an organization. */
+/** Maximum number of concurrent readers of an organization. */
 const MAX_READERS = 64;
 const LAST_EVENT_ID = /^\d{1,15}$/;
 

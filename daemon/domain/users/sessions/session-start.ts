@@ -7,7 +7,7 @@ import { addBrowser, changeSession, isBrowserOf } from "../store.ts";
 import { hashOf, makeSecret } from "./secrets.ts";
 import { addSession } from "./sessions.ts";
 
-/** Of one user. */
+/** Maximum number of remembered browsers of one user. */
 const MAX_BROWSERS = 20;
 
 /** Cookies for the browser, each returned now and never again. */

@@ -1,4 +1,4 @@
-/** The tool close: ends a room with its sandboxes. */
+/** The MCP tool `close` of the small set: ends a room with its sandboxes. */
 import { operations } from "../../../../shared/api/operations.ts";
 import { answerOf, stillUnderWay, type ToolAnswer } from "../answer.ts";
 import type { ToolCall } from "../call.ts";

@@ -1,4 +1,4 @@
-/** The tools read_file, write_file, edit_file and list_files. */
+/** The MCP tools `read_file`, `write_file`, `edit_file` and `list_files` of the small set. */
 import { MAX_WRITE_BYTES } from "../../../../shared/api/drive.ts";
 import type { Content } from "../../../core/call/content.ts";
 import { ServiceError } from "../../../core/service-error.ts";

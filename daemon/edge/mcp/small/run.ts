@@ -1,4 +1,7 @@
-/** The tools run and follow: commands in the sandbox, by the same steps as sandbox_exec. */
+/**
+ * The MCP tools `run` and `follow` of the small set: `run` runs a command in the sandbox, `follow` returns the further output of one that
+ * still runs, and can give it input; both by the steps of sandbox_exec.
+ */
 import type { LANGUAGES } from "../../../../shared/api/mcp/small-tools.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { failed, type ToolAnswer } from "../answer.ts";

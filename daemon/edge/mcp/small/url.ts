@@ -1,4 +1,4 @@
-/** The tool url: a port of the sandbox, reachable by a link that opens it. */
+/** The MCP tool `url` of the small set: a port of the sandbox, reachable by a link that opens it. */
 import { operations } from "../../../../shared/api/operations.ts";
 import { answerOf, stillUnderWay, type ToolAnswer } from "../answer.ts";
 import type { ToolCall } from "../call.ts";

@@ -1,4 +1,4 @@
-/** The tool sandbox_create: waits for a sandbox that is slow to be ready. */
+/** The MCP tool `sandbox_create`: waits for a sandbox that is slow to be ready. */
 import type { InputOf } from "../../../../shared/api/contract.ts";
 import { MAX_TOOL_WAIT_MS } from "../../../../shared/api/mcp/tools.ts";
 import { sandboxCreate } from "../../../../shared/api/sandboxes.ts";

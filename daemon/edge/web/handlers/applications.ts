@@ -63,7 +63,7 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
   const consent = async (visit: WebContext, request: string, problem: Problem | null): Promise<Outcome> => {
     const { client, redirect_uri, scopes } = await read(visit, request);
     const place = backAt(placeOf(redirect_uri), isLoopback(redirect_uri));
-    // The place shown is the place granted, even if the application's document names another by then.
+    // The place shown is the place granted, even if the application's client metadata document names another by then.
     const named = new URLSearchParams(request);
     named.set("redirect_uri", redirect_uri);
     const along = [["request", named.toString()]] as const;

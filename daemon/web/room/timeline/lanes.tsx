@@ -1,4 +1,4 @@
-/** Draws the lanes: only the items in the window. */
+/** Draws the lanes of a room's timeline: only the items in the window. */
 
 import type { RoomRecord } from "../../../../shared/api/rooms.ts";
 import type { TimelineItem } from "../../../../shared/timeline/item.ts";

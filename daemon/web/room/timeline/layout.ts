@@ -1,6 +1,6 @@
 /**
- * Layout of a lane: the items in the window, in rows if they overlap, and merged with a count if they are too close to distinguish. Pure;
- * its cost depends on the items in the window, its result on the window's width.
+ * Layout of a lane of the timeline: the items in the window, in rows if they overlap, and merged with a count if they are too close to
+ * distinguish. Pure; its cost depends on the items in the window, its result on the window's width.
  */
 import type { Scale } from "./scale.ts";
 
