@@ -142,11 +142,13 @@ export async function stageRows(
 interface Committing {
   database: Pick<Database, "commit">;
   over?: AbortSignal | undefined;
+  /** Whether the commits may use the whole reserve of the disk. */
+  isVital?: boolean;
 }
 
 /** Writes items, some in each commit, with the function that `prepare` returns. Rejects with the signal's reason. */
 export async function inCommits<Item>(
-  { database, over }: Committing,
+  { database, over, isVital = false }: Committing,
   items: readonly Item[],
   prepare: (queries: Queries) => (item: Item) => void,
 ): Promise<void> {
@@ -160,7 +162,7 @@ export async function inCommits<Item>(
       do write(items[next++] as Item);
       while (next < items.length && monotonicMs() < until);
       return next;
-    }, false);
+    }, isVital);
   }
 }
 

@@ -56,7 +56,9 @@ async function giveOut(
 ): Promise<void> {
   for await (const bytes of stream.read(Channel.stdin)) {
     for (const piece of piecesOf(bytes, inspector)) {
-      const passed = inspector ? await look(piece, inspector, flow.looks) : piece;
+      if (inspector) await afford(flow.looks);
+      // Written in the same turn: bytes that takeIn() releases meanwhile would precede bytes that were checked before them.
+      const passed = inspector ? inspect(piece, inspector, flow.looks) : piece;
       first.check();
       if (socket.destroyed) return;
       flow.sent(piece.byteLength);
@@ -119,10 +121,14 @@ function* piecesOf(bytes: Uint8Array, inspector: Inspector | null): Generator<Ui
   }
 }
 
-/** The bytes that may be sent now; a sandbox over its inspection allowance waits. */
-async function look({ buffer, byteOffset, byteLength }: Uint8Array, inspector: Inspector, looks: Allowance) {
+/** Waits while the sandbox is over its inspection allowance. */
+async function afford(looks: Allowance): Promise<void> {
   // Inspections for the sandbox's other connections are paid first, including those added during the wait.
   for (let turn = looks.pay(0); turn; turn = looks.pay(0)) await turn;
+}
+
+/** The bytes that may be sent now. */
+function inspect({ buffer, byteOffset, byteLength }: Uint8Array, inspector: Inspector, looks: Allowance): Uint8Array {
   const before = inspector.steps;
   try {
     return inspector.push(Buffer.from(buffer, byteOffset, byteLength));

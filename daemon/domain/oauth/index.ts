@@ -78,7 +78,7 @@ const READ_TOGETHER = 100;
 
 /** In pieces of the event loop. */
 async function* allGrants(queries: Queries): AsyncGenerator<GrantRow> {
-  const pieces = new Pieces(loopTime, "host", "oauth.sweep");
+  const pieces = new Pieces(loopTime, "host", "grants.sweep");
   let page: GrantRow[];
   let after = "";
   do {

@@ -80,7 +80,7 @@ export interface RoomDeps {
   log: Log;
   paths: Paths;
   /** Limits of the organization's plan. */
-  quota: Pick<Quota, "admit">;
+  quota: Pick<Quota, "admit" | "require">;
   /** The name of this host. */
   hostId: string;
   driveLimitBytes: number;

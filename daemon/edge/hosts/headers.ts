@@ -41,14 +41,16 @@ export function headersForOwner(headers: Iterable<[string, string]>, about: Entr
   if (about.ip !== null) kept.push([FORWARDED_FOR, about.ip]);
   if (about.sent_sha256 !== undefined) kept.push([SENT_SHA256, about.sent_sha256]);
   if (about.source !== undefined) kept.push([SOURCE, about.source]);
-  for (const [name, value] of kept) {
-    if (!isHeader(name, value)) {
-      throw new ServiceError("invalid_body", {
-        detail: `The header ${JSON.stringify(name)} has an invalid character.`,
-      });
-    }
-  }
+  requireHeaders(kept);
   return kept;
+}
+
+/** Bun's server accepts headers that serializeHead refuses. Throws invalid_body. */
+export function requireHeaders(headers: Iterable<readonly [string, string]>): void {
+  for (const [name, value] of headers) {
+    if (isHeader(name, value)) continue;
+    throw new ServiceError("invalid_body", { detail: `The header ${JSON.stringify(name)} has an invalid character.` });
+  }
 }
 
 /** Whether another host forwards it for a client; else it is that host's own request. */

@@ -28,7 +28,7 @@ import { offer } from "../../domain/ports/websocket/handshake.ts";
 import { BadMessage } from "../../wire/http1/bad-message.ts";
 import type { HostClient } from "../hosts/client.ts";
 import { forwardRequest, forwardUpgrade } from "../hosts/forward.ts";
-import { withoutEntry } from "../hosts/headers.ts";
+import { requireHeaders, withoutEntry } from "../hosts/headers.ts";
 import type { Locator } from "../hosts/locator.ts";
 import { retryAfterOf, toProblem } from "../pipeline/problem.ts";
 import { type HeaderFields, problemResponse, usualHeaders } from "./reply.ts";
@@ -162,6 +162,7 @@ async function answerHere(
     body: request.body,
     length: length === null ? null : lengthOf(length),
   };
+  requireHeaders(inner.headers);
   const connection = await gate.open(row, headOf(inner));
   let answered: ExchangeResponse;
   try {

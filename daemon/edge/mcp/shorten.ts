@@ -29,13 +29,18 @@ export function bounded(result: Fields, most = MAX_RESULT): Fields {
 export interface Inbox {
   items: { seq: number; payload?: unknown; payload_left_out?: number }[];
   next_after: number;
+  next_cursor?: string | null;
 }
 
 const SHOWN_PAYLOAD = 4000;
 
-/** As many messages as fit an answer; if a single message does not fit, the beginning of its payload. Later calls return the rest. */
-export function boundedInbox(inbox: Inbox, most = MAX_RESULT): Inbox {
-  if (sizeOf(inbox) <= most) return inbox;
+/**
+ * As many messages as fit an answer; if a single message does not fit, the beginning of its payload. Later calls with `next_after` return
+ * the rest; the cursor of the whole page would skip it.
+ */
+export function boundedInbox(whole: Inbox, most = MAX_RESULT): Inbox {
+  if (sizeOf(whole) <= most) return whole;
+  const inbox = { ...whole, ...("next_cursor" in whole ? { next_cursor: null } : {}) };
   const { items } = bounded({ items: inbox.items }, most) as Pick<Inbox, "items">;
   const [first] = items;
   if (items.length === 1 && first && sizeOf(inbox.items[0]) > most) {

@@ -15,6 +15,7 @@
 import { getTableColumns } from "drizzle-orm";
 import type { OrgId } from "../../../shared/ids.ts";
 import { at } from "../../core/clock.ts";
+import { nextTurn } from "../../core/concurrency/next-turn.ts";
 import type { Steps } from "../../core/loop/index.ts";
 import { inCommits, type Rows } from "../../db/branch.ts";
 import { type Queries, rawStatement, rawValues, type Values } from "../../db/client.ts";
@@ -51,11 +52,13 @@ export interface BranchedGuests {
 /** Rows are written in many commits. Until the last one their room, or the guests, are not there to make one of these calls. */
 export interface CallsBranch {
   take(queries: Queries, sandboxIds: readonly string[]): Steps<CallsState>;
-  /** Makes these calls all that guests have made which are not running. */
-  replace(state: CallsState, guests: BranchedGuests): Promise<void>;
+  /** Makes these calls all that guests have made which are not running. `isVital`: after a change that is not undone. */
+  replace(state: CallsState, guests: BranchedGuests, isVital?: boolean): Promise<void>;
+  /** Removes all calls of guests that were not created. */
+  remove(sandboxIds: Iterable<string>): Promise<void>;
   /** All calls about a room without calls in progress. */
   takeRoom(queries: Queries, room: MovedRoom): Steps<Rows>;
-  /** Stores the same calls on another host. Rejects with the signal's reason. */
+  /** Makes these calls all about the room on another host. Rejects with the signal's reason. */
   putRoom(calls: Rows, room: MovedRoom, over: AbortSignal): Promise<void>;
 }
 
@@ -67,16 +70,35 @@ export interface MovedRoom {
 
 export function makeBranch(database: Database, space: IdempotencyStorageLimit): CallsBranch {
   /** `change` returns null for a call that is left out. */
-  const write = async (given: Rows, change: (call: Cells) => Cells | null, over?: AbortSignal) => {
+  const write = async (
+    given: Rows,
+    change: (call: Cells) => Cells | null,
+    how: { over?: AbortSignal; isVital?: boolean } = {},
+  ) => {
     const { columns, rows } = named(given);
-    await inCommits({ database, over }, rows, (queries) => {
+    await inCommits({ database, ...how }, rows, (queries) => {
       const upsert = prepareUpsert(queries);
       return (row) => {
         const call = change(cellsOf(columns, row));
-        // The row may remain from an earlier stay of the room on this host.
         if (call) space.put(call as unknown as IdempotentCall & StoredReplySize, () => upsert(call));
       };
     });
+  };
+  const removeOf = async (sandboxId: string, isVital: boolean) => {
+    while (await database.commit(() => space.removeSome(sandboxId), isVital));
+  };
+  /** Calls of an earlier stay of the room on this host: a guest that was rolled back since would get their answers. */
+  const removeRoom = async (room: MovedRoom, over: AbortSignal) => {
+    for (let after: Values | null = null; ; ) {
+      const keys: Values[] = keysOf(database.queries, room.org_id, after);
+      const former = keys
+        .map(([, ...key]) => key)
+        .filter((key) => isOfRoom(pathIn(key), room) && pathIn(key) !== ROOMS);
+      await inCommits({ database, over }, former, () => (key) => space.remove(key));
+      after = keys.at(-1) ?? null;
+      if (after === null) return;
+      await nextTurn();
+    }
   };
   return {
     *take(queries, sandboxIds) {
@@ -84,20 +106,27 @@ export function makeBranch(database: Database, space: IdempotencyStorageLimit): 
       for (const sandboxId of sandboxIds) calls[sandboxId] = yield* takeCalls(queries, sandboxId);
       return { calls };
     },
-    replace: async ({ calls }, { org_id, sandboxIds, pathOf, pausedMs }) => {
+    replace: async ({ calls }, { org_id, sandboxIds, pathOf, pausedMs }, isVital = false) => {
       for (const [was, key_id] of sandboxIds) {
-        while (await database.commit(() => space.removeSome(key_id), false));
-        await write(calls[was] ?? NONE, (call) => ({
+        await removeOf(key_id, isVital);
+        const change = (call: Cells): Cells => ({
           ...call,
           ...{ key_id, org_id, path: pathOf(String(call.path)) },
           ...{ reply_bytes: 0, kept_bytes: Buffer.byteLength(String(call.reply ?? "")) },
           created_at: at(Date.parse(String(call.created_at)) + pausedMs),
-        }));
+        });
+        await write(calls[was] ?? NONE, change, { isVital });
       }
     },
+    remove: async (sandboxIds) => {
+      for (const sandboxId of sandboxIds) await removeOf(sandboxId, false);
+    },
     takeRoom,
-    putRoom: (calls, room, over) =>
-      write(calls, (call) => (call.org_id === room.org_id && isOfRoom(String(call.path), room) ? call : null), over),
+    putRoom: async (calls, room, over) => {
+      await removeRoom(room, over);
+      const isOfIt = (call: Cells) => call.org_id === room.org_id && isOfRoom(String(call.path), room);
+      await write(calls, (call) => (isOfIt(call) ? call : null), { over });
+    },
   };
 }
 
@@ -136,22 +165,26 @@ function isOfRoom(path: string, { room_id }: MovedRoom): boolean {
   return path === ROOMS || path.startsWith(`${ROOMS}/${encodeURIComponent(room_id)}/`);
 }
 
+const pathIn = (key: Values): string => String(key[KEYS.indexOf("path")]);
+
+/** Some calls of the organization: created_at and key of each, after those of an earlier one. */
+function keysOf(queries: Queries, orgId: OrgId, after: Values | null): Values[] {
+  const order = `created_at, ${KEYS.join()}`;
+  const following = after === null ? "" : `AND (${order}) > (?, ?, ?, ?, ?)`;
+  const text = `SELECT ${order} FROM idempotency WHERE org_id = ? ${following} ORDER BY ${order} LIMIT ${ROWS_AT_ONCE}`;
+  return rawValues(queries, text)([orgId, ...(after ?? [])]);
+}
+
 /** Also reads the keys of other calls of the organization. */
 function* takeRoom(queries: Queries, room: MovedRoom): Steps<Rows> {
-  const order = `created_at, ${KEYS.join()}`;
-  const page = (after: string) =>
-    rawValues(
-      queries,
-      `SELECT ${order} FROM idempotency WHERE org_id = ? ${after} ORDER BY ${order} LIMIT ${ROWS_AT_ONCE}`,
-    );
-  const next = page(`AND (${order}) > (?, ?, ?, ?, ?)`);
   const read = readerOf(queries, COLUMNS);
   const move = `${ROOMS}/${encodeURIComponent(room.room_id)}/move`;
   const rows: Values[] = [];
   let count = 0;
-  for (let keys = page("")([room.org_id]); keys.length > 0; keys = next([room.org_id, ...(keys.at(-1) ?? [])])) {
+  let keys = keysOf(queries, room.org_id, null);
+  for (; keys.length > 0; keys = keysOf(queries, room.org_id, keys.at(-1) ?? null)) {
     for (const [created_at, ...key] of keys) {
-      const path = String(key[KEYS.indexOf("path")]);
+      const path = pathIn(key);
       if (!isOfRoom(path, room) || path === move) continue;
       if (++count % REPLIES_AT_ONCE === 0) yield;
       const call = read(key);

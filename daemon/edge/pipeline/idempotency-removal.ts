@@ -97,9 +97,18 @@ export class IdempotencyStorageLimit {
 
   /** Within a transaction: `write` adds a call with its response, or replaces the row of the same call. */
   put(call: Key & StoredSize, write: () => void): void {
+    const { org_id } = call;
+    this.#calls.set(org_id, this.#countOf(org_id));
     this.#forget(this.#statements.find(valuesOf(call)));
     write();
     this.#count(call, 1);
+    const count = this.#countOf(org_id);
+    if (count > this.#mostCalls) this.#dropMost(org_id, count);
+  }
+
+  /** Within a transaction: removes a call by the columns of its key. */
+  remove(key: Values): void {
+    this.#forget(this.#statements.forget(key));
   }
 
   /** Within a transaction: removes some calls of a caller; true if there may be more. */

@@ -39,6 +39,8 @@ export interface SshListen {
 /** Resolves when it listens. Rejects with the system's error. */
 export async function startSshServer(deps: ConnectionDeps, listen: SshListen): Promise<SshServer> {
   const startups = new Startups(listen.startups);
+  /** Connections that wait for their turn of the event loop. */
+  let waiting = 0;
   const sockets = new Set<Socket>();
   const entering = new WeakMap<Socket, { greet(): void; leave(): void }>();
   const { max_connections, max_connections_per_org } = deps.limits;
@@ -104,8 +106,11 @@ export async function startSshServer(deps: ConnectionDeps, listen: SshListen): P
     // Otherwise a thousand simultaneous connections would be admitted, and as many dropped, in one turn of the event loop.
     const ip = socket.remoteAddress ?? null;
     const turn = deps.road.begin.request(ip, `ssh ${ip} ${socket.remotePort}`);
-    if (turn) void turn.then(() => admit(socket));
-    else admit(socket);
+    if (!turn) return admit(socket);
+    if (waiting >= listen.startups.all) return void socket.destroy();
+    waiting++;
+    const left = () => void waiting--;
+    void turn.then(() => admit(socket)).then(left, left);
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

@@ -43,7 +43,15 @@ function* done<T>(value: T): Steps<T> {
 
 const noNoun: Branch<unknown> = {
   take: () => done({}),
-  ...{ stage: nowhere, put: nothing, strays: () => [], replace: nothing, drop: nowhere, wake: nowhere },
+  ...{
+    stage: nowhere,
+    put: nothing,
+    strays: () => [],
+    remove: async () => {},
+    replace: nothing,
+    drop: nowhere,
+    wake: nowhere,
+  },
   accept: (given) => Promise.resolve(given),
 };
 
@@ -116,7 +124,7 @@ export function roomDepsOf({
         use: <T>(_ids: unknown, work: () => Promise<T>) => work(),
       } as unknown as MoveDeps["branch"]["sandboxes"],
       nouns: { agents: noNoun, fabric, barriers: noNoun },
-      calls: { take: () => done(null), replace: nowhere, takeRoom: () => done(null), putRoom: nowhere },
+      calls: { take: () => done(null), replace: nowhere, remove: nowhere, takeRoom: () => done(null), putRoom: nowhere },
     },
     ...{ onEvent: nothing, recoverPorts: nothing, forgetCheckpoints: nothing, onGone: nothing, onStays: nothing },
     erase: async ({ room_uid }) => await eraseDirectory(paths.room(room_uid)),

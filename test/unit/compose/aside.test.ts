@@ -5,6 +5,7 @@ import { makeAside } from "../../../daemon/compose/aside.ts";
 import { TASKS } from "../../../daemon/compose/aside-tasks.ts";
 import type { Log } from "../../../daemon/core/log.ts";
 import { readImage } from "../../../daemon/domain/templates/tasks.ts";
+import { shortenAside } from "../../../daemon/edge/mcp/tasks.ts";
 import { readBodyAside } from "../../../daemon/edge/pipeline/tasks.ts";
 import { type Aside, AsidePool } from "../../../daemon/host/aside/pool.ts";
 import type { AnyTask, Task } from "../../../daemon/host/aside/task.ts";
@@ -26,6 +27,12 @@ interface Row {
 
 const bodyOf = (text: string) => () => ({ buffer: new Uint8Array(Buffer.from(text)).buffer });
 const MIB = 1024 * 1024;
+const messages = (count: number) =>
+  JSON.stringify({
+    items: Array.from({ length: count }, (_, seq) => ({ seq, payload: "x".repeat(Math.floor((16 * MIB) / count)) })),
+    next_after: count,
+    next_cursor: "c",
+  });
 
 const row = <Input>(task: Task<Input, unknown>, title: string, input: () => Input): Row => ({ title, task, input });
 const ROWS: Row[] = [
@@ -48,6 +55,8 @@ const ROWS: Row[] = [
   row(readImage, "many words", dockerfileOf(`FROM docker://a/b\nADD ${"$A ".repeat(85_000)}b`)),
   row(readImage, "many flags", dockerfileOf(`FROM docker://a/b\nCOPY ${"--chown=a ".repeat(25_000)}a b`)),
   row(readImage, "a refusal", dockerfileOf(`FROM docker://a/b\nRUN ${"<<A ".repeat(60_000)}`)),
+  row(shortenAside, "many messages", () => ({ ...bodyOf(messages(2_000))(), most: 256 * 1024, isInbox: true })),
+  row(shortenAside, "a long list", () => ({ ...bodyOf(messages(200_000))(), most: 18_000, isInbox: false })),
 ];
 
 const here: Aside = new AsidePool(null);

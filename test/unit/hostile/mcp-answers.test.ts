@@ -71,7 +71,7 @@ async function measured(tool: string, args: object, reply: (limit: number) => ob
 
 const messages = (count: number) => ({
   items: Array.from({ length: count }, (_, at) => ({ seq: at + 1, source: "a", payload: `"${"x".repeat(60_000)}"` })),
-  next_cursor: null,
+  next_cursor: `after ${count}`,
   next_after: count,
 });
 
@@ -87,7 +87,8 @@ describe("agent_wait", () => {
   test("with a limit returns as many as fit, and where to continue", async () => {
     const [result, longest] = await measured("agent_wait", { room_id: "r", agent_id: "a", limit: 1_000 }, messages);
     expect(result.items.length).toBeGreaterThan(1);
-    expect(result.next_after).toBe(result.items.length);
+    // The cursor of the whole page would skip the messages that were left out.
+    expect([result.next_after, result.next_cursor ?? null]).toEqual([result.items.length, null]);
     expect(JSON.stringify(result).length).toBeLessThan(MAX_LIMITED_RESULT + 2_000);
     expect(longest).toBeLessThan(boundOf(MAX_MS));
   });
@@ -102,4 +103,15 @@ test("a page of records is read again with a limit that fits", async () => {
   expect(result.items.length).toBeGreaterThan(100);
   expect(result.next_cursor).toBe(`after ${result.items.length}`);
   expect(longest).toBeLessThan(boundOf(MAX_MS));
+});
+
+test("a page with long items at its start is read again until it fits", async () => {
+  const details = (at: number) => "x".repeat(at < 10 ? 60_000 : 100);
+  const records = (limit: number) => ({
+    items: Array.from({ length: limit }, (_, at) => ({ seq: at, event: "message.sent", details: details(at) })),
+    next_cursor: `after ${limit}`,
+  });
+  const [result] = await measured("audit_list", { room_id: "r", raw: true, limit: 100 }, records);
+  expect(result.next_cursor).toBe(`after ${result.items.length}`);
+  expect(JSON.stringify(result).length).toBeLessThan(MAX_LIMITED_RESULT + 2_000);
 });

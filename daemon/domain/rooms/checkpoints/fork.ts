@@ -62,6 +62,8 @@ export async function forkRoom(
   const pausedMs = Math.max(0, wallMs() - Date.parse(checkpoint.cut_at));
   const room = { room_uid, org_id, pausedMs, rows: ownRows(room_uid) };
   await branch.sandboxes.requireBytes(row, { added: checkpoint.drive_bytes });
+  // Also when the room is inserted: nothing is copied in vain.
+  deps.quota.require(deps.database.queries, org_id, { rooms: 1 });
   let warnings: string[];
   try {
     await makeDirectories(deps, row);
@@ -102,6 +104,7 @@ export async function forkRoom(
   } catch (error) {
     deps.driveQuota.end(paths.drive(room_uid));
     await deps.fabric.forget(room_uid);
+    await branch.calls.remove(as.values());
     await eraseDirectory(paths.room(room_uid), deps.giveUpSpace);
     throw violatesUnique(error, "rooms.room_id") ? inUse(room_id) : error;
   }

@@ -121,7 +121,7 @@ async function turnBack(
     exchangeNames(paths.turned_drive(room_uid), paths.drive(room_uid));
     await syncDirectory(paths.room(room_uid));
     await faultPoint("restore.turned");
-    await branch.calls.replace(state.calls, { ...room, sandboxIds: as, pathOf: (path) => path });
+    await branch.calls.replace(state.calls, { ...room, sandboxIds: as, pathOf: (path) => path }, true);
     await database.commit((queries) => {
       giveNouns(queries, branch.nouns, state.nouns, room);
       updateRoom(queries, room_uid, { branching: starting(checkpoint, call, as), updated_at: now() });

@@ -18,7 +18,8 @@ export type Nouns = Readonly<Record<"agents" | "fabric" | "barriers", Branch<unk
 /** Branching of the calls that guests have made, by the sandbox that made them. */
 export interface Calls {
   take(queries: Queries, sandboxIds: readonly string[]): Steps<unknown>;
-  replace(state: unknown, guests: BranchedCalls): Promise<void>;
+  replace(state: unknown, guests: BranchedCalls, isVital?: boolean): Promise<void>;
+  remove(sandboxIds: Iterable<string>): Promise<void>;
 }
 
 /** Transfer of all calls about a room together with the room. */

@@ -118,7 +118,7 @@ function makeAll() {
     ownership,
     paths,
     log: makeLog("error", (line) => logged.push(line)),
-    quota: { admit: () => [] },
+    quota: { admit: () => [], require: () => {} },
     hostId: "host",
     driveLimitBytes: 1,
     driveLimitEntries: 1,

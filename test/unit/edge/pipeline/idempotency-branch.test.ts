@@ -155,3 +155,28 @@ test("the calls of a checkpoint that an older roomd has taken, with an object fo
   expect(await again(inSecond("answered"))).toBe("yes");
   expect(await begun(inSecond("cut"))).toMatchObject({ begun: { generation: 7 } });
 });
+
+test("guests that were not created have no calls", async () => {
+  await answer(callOf("answered"), "yes");
+  await branch("put", await take("sbx_1"), { sbx_1: "sbx_2" });
+  await idempotency.branch.remove(["sbx_2"]);
+  expect(await again(inSecond("answered"))).toBeNull();
+  expect(await again(callOf("answered"))).toBe("yes");
+});
+
+test("a room that arrives has the calls that it brings, and none of an earlier stay", async () => {
+  const room = { org_id: ORG, room_id: "first", room_uid: "rom_1" };
+  const elsewhere = callOf("answered", "sbx_1", "/v1/rooms/other/messages");
+  await answer(callOf("undone"), "former");
+  await answer(elsewhere, "other");
+  await answer(callOf("brought"), "yes");
+  const calls = wholly(idempotency.branch.takeRoom(database.queries, room));
+  const isBrought = (row: unknown[]) => row.includes("brought");
+  await idempotency.branch.putRoom(
+    { ...calls, rows: calls.rows.filter(isBrought) },
+    room,
+    new AbortController().signal,
+  );
+  expect(await again(callOf("undone"))).toBeNull();
+  expect([await again(callOf("brought")), await again(elsewhere)]).toEqual(["yes", "other"]);
+});
