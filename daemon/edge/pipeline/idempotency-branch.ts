@@ -15,8 +15,7 @@
 import { getTableColumns } from "drizzle-orm";
 import type { OrgId } from "../../../shared/ids.ts";
 import { at } from "../../core/clock.ts";
-import { nextTurn } from "../../core/concurrency/next-turn.ts";
-import type { Steps } from "../../core/loop/index.ts";
+import { loopTime, ownerOf, Pieces, type Steps } from "../../core/loop/index.ts";
 import { inCommits, type Rows } from "../../db/branch.ts";
 import { type Queries, rawStatement, rawValues, type Values } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
@@ -89,7 +88,9 @@ export function makeBranch(database: Database, space: IdempotencyStorageLimit): 
   };
   /** Calls of an earlier stay of the room on this host: a guest that was rolled back since would get their answers. */
   const removeRoom = async (room: MovedRoom, over: AbortSignal) => {
+    const pieces = new Pieces(loopTime, ownerOf(room.org_id), "idempotency.move", { signal: over });
     for (let after: Values | null = null; ; ) {
+      await pieces.next();
       const keys: Values[] = keysOf(database.queries, room.org_id, after);
       const former = keys
         .map(([, ...key]) => key)
@@ -97,7 +98,6 @@ export function makeBranch(database: Database, space: IdempotencyStorageLimit): 
       await inCommits({ database, over }, former, () => (key) => space.remove(key));
       after = keys.at(-1) ?? null;
       if (after === null) return;
-      await nextTurn();
     }
   };
   return {
