@@ -1,4 +1,4 @@
-/** Watchdog of the event loop: a thread that logs a block while it lasts. */
+/** Start of the watchdog of the event loop: the thread watch-thread.ts detects a block, and logs it while it lasts. */
 
 import { monotonicMs, startTimer, startUnchargedInterval, stopTimer } from "../clock.ts";
 import type { Log, LogLevel } from "../log.ts";

@@ -1,4 +1,7 @@
-/** Exposed ports: servers in sandboxes that remote clients reach by URL. Requests arrive in edge/http/port-requests.ts; http/ and websocket/ exchange them with the server in the guest. */
+/**
+ * Exposed ports: servers in sandboxes that remote clients reach by URL. Requests arrive in edge/http/port-requests.ts; http/ and websocket/
+ * exchange them with the server in the guest.
+ */
 
 import type { ShownPort } from "../../../shared/api/shown-port.ts";
 import type { Bound } from "../../core/call/operation.ts";

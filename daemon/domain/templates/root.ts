@@ -1,4 +1,7 @@
-/** Boot files of a template's guest: kernel, initramfs and a root disk, of Debian's packages or of an image. */
+/**
+ * Boot files of a template's guest: kernel, initramfs and a root disk, of Debian's packages (packaging/guest-image/build) or of an image
+ * (image/root.ts).
+ */
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { convertRoot, diskBytes } from "../../host/images/overlay.ts";

@@ -1,4 +1,7 @@
-/** Delivery lanes of all enabled webhooks, and their shared resources. Requests are signed in secrets.ts, failed ones retried in delivery-lane.ts. */
+/**
+ * Delivery lanes of all enabled webhooks, and their shared resources. Requests are signed in secrets.ts, failed ones retried in
+ * delivery-lane.ts.
+ */
 import { isDeepStrictEqual } from "node:util";
 import { MAX_WEBHOOKS } from "../../../shared/api/webhooks.ts";
 import type { OrgId, WebhookId } from "../../../shared/ids.ts";

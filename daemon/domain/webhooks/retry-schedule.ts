@@ -1,4 +1,4 @@
-/** Retry schedule of failed events, and the time after which a webhook is disabled. Pure: the caller passes the time. */
+/** Retry schedule of failed events, and the time after which a webhook is disabled. Pure: the caller, delivery-lane.ts, passes the time. */
 import { at } from "../../core/clock.ts";
 
 /** Delays after the first attempt, the second, and so on: 5 s, 1 m, 5 m, 30 m, 2 h, 6 h, then 12 h each. */

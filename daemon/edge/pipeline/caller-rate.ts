@@ -1,4 +1,7 @@
-/** The rate limit that applies to a call: one for API keys, another for guests that call their room. */
+/**
+ * The rate limit that applies to a call: one for API keys, another for guests that call their room. Buckets and refusals are in
+ * rate-limit.ts.
+ */
 import type { Caller } from "../../core/call/operation.ts";
 import { type Rate, RateLimit, type RateLimits } from "./rate-limit.ts";
 

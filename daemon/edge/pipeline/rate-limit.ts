@@ -1,7 +1,7 @@
 /**
- * Token-bucket rate limit per API key: every call takes one token, whatever its duration, and the bucket is refilled at a constant rate. A
- * key and its rotated successors have one bucket. There is no timer: a bucket's balance is computed when it is used, and a bucket that
- * would be full again is equivalent to an absent one.
+ * Token-bucket rate limit per API key or sandbox: every call takes one token, whatever its duration, and the bucket is refilled at a
+ * constant rate. A key and its rotated successors have one bucket. There is no timer: a bucket's balance is computed when it is used, and a
+ * bucket that would be full again is equivalent to an absent one.
  */
 
 import { type Caller, firstKeyOf } from "../../core/call/operation.ts";

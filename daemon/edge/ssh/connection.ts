@@ -38,7 +38,7 @@ import {
   type SessionDeps,
   type SignedLogin,
 } from "./session-context.ts";
-import type { Opening } from "./session-requests.ts";
+import type { Opening } from "./session-opening.ts";
 import { ConnectionBounds, takesPackets } from "./ssh2-bounds.ts";
 import {
   type Channel,

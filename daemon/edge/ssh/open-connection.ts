@@ -1,7 +1,7 @@
 /** The SSH connection, as its sessions and forwarded ports see it. */
 import type { ServerChannel } from "ssh2";
 import type { OrgId } from "../../../shared/ids.ts";
-import type { Opening } from "./session-requests.ts";
+import type { Opening } from "./session-opening.ts";
 import type { ConnectionBounds } from "./ssh2-bounds.ts";
 
 export interface OpenConnection {

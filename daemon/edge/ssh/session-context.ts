@@ -12,7 +12,7 @@ import type { LiveCommand } from "../../host/guest-link/command.ts";
 import type { GuestPort } from "../../host/guest-link/connect.ts";
 import type { Pipeline, PipelineRequest } from "../pipeline/pipeline.ts";
 import { SIGNATURES } from "./algorithms.ts";
-import type { Opening, SessionKind } from "./session-requests.ts";
+import type { Opening, SessionKind } from "./session-opening.ts";
 
 export interface Names {
   room_id: string;

@@ -12,7 +12,7 @@ import { ChannelWriter } from "./channel-writer.ts";
 import { takeVariable } from "./environment.ts";
 import type { OpenConnection } from "./open-connection.ts";
 import { drain, feed } from "./pump.ts";
-import { type SessionKind, SessionOver } from "./session-requests.ts";
+import { type SessionKind, SessionOver } from "./session-opening.ts";
 
 /** Exit code of ssh itself if the failure is not the command's. */
 const FAILED = 255;

@@ -1,4 +1,7 @@
-/** The processes behind a guest's drive: start of the current one, and the port that it is plugged into. */
+/**
+ * The processes behind a guest's drive: start of the current one, and the port that it is plugged into. The guest mounts it in
+ * guest-agent/drive.
+ */
 import { entryTo } from "../confine/index.ts";
 import { driveRootOf, ownedDirectory } from "../isolation/directories.ts";
 import type { KnownProcess } from "../process.ts";

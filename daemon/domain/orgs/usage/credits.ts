@@ -1,6 +1,6 @@
 /**
- * Credits of an organization: granted by its plan and by the operator, less its consumption by the price table. An organization without a
- * grant has no limit.
+ * Credits of an organization: granted by its plan and by the operator, less its consumption by the price table (charged in meter.ts). An
+ * organization without a grant has no limit.
  *
  *     some left ──used up──▶ none left: no new sandboxes, none resumed ──grace over──▶ running sandboxes end
  *         ▲                      │

@@ -1,6 +1,6 @@
 /**
  * The meter: consumption is counted in the transaction that causes it, and the sums of all transactions of a commit are written once, at
- * its end.
+ * its end, and charged to the credits of the organization.
  *
  *     count                       events: an execution, a message, sent bytes
  *     opens ─ checkpoint ─ closes continuous use: a running sandbox, a drive that is not empty

@@ -1,7 +1,7 @@
 /**
- * One HTTP/1 exchange with a server: in a guest on a separate connection, so that one client's data cannot confuse another's; on another
- * host on a connection that is reused if no bytes remain on it. Nothing large is buffered whole: backpressure applies from client to server
- * and from server to client.
+ * One HTTP/1 exchange with a server, for requests of edge/http/port-requests.ts and of hosts among each other: in a guest on a separate
+ * connection, so that one client's data cannot confuse another's; on another host on a connection that is reused if no bytes remain on it.
+ * Nothing large is buffered whole: backpressure applies from client to server and from server to client.
  */
 import { StreamError } from "../../../../shared/agent-protocol/link.ts";
 import { StreamErrorCode } from "../../../../shared/agent-protocol/messages.ts";

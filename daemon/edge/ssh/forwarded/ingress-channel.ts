@@ -1,7 +1,7 @@
 /** The entry host's side of a forwarded channel: represents the remote command or port as a local one. */
 import type { CommandEnd, LiveCommand } from "../../../host/guest-link/command.ts";
 import type { GuestPort } from "../../../host/guest-link/connect.ts";
-import { SessionOver } from "../session-requests.ts";
+import { SessionOver } from "../session-opening.ts";
 import { type FromEntry, type FromOwner, frameOf, Stream } from "./messages.ts";
 import { Inlet, Outlet } from "./window.ts";
 

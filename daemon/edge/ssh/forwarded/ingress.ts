@@ -6,7 +6,7 @@ import type { LiveCommand } from "../../../host/guest-link/command.ts";
 import type { GuestPort } from "../../../host/guest-link/connect.ts";
 import type { Reached } from "../../hosts/client.ts";
 import { type HostSocket, MAX_MESSAGE_BYTES } from "../../hosts/ssh.ts";
-import { type Opening, type SessionKind, SessionOver } from "../session-requests.ts";
+import { type Opening, type SessionKind, SessionOver } from "../session-opening.ts";
 import { IngressChannel } from "./ingress-channel.ts";
 import { type FromEntry, type FromOwner, type Login, readFrame, readMessage } from "./messages.ts";
 

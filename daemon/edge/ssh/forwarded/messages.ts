@@ -8,7 +8,7 @@ import type { Problem } from "../../../../shared/api/errors.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
 import { parseJson } from "../../../core/json.ts";
 import type { CommandEnd } from "../../../host/guest-link/command.ts";
-import type { SessionKind } from "../session-requests.ts";
+import type { SessionKind } from "../session-opening.ts";
 
 /** Streams of a channel: the input of the guest, and its two outputs. */
 export const Stream = { input: 0, output: 1, errors: 2 } as const;

@@ -4,7 +4,7 @@ import { MAX_SCREEN_ROWS_OR_COLS } from "../../../../shared/api/ssh.ts";
 import type { CommandEnd, LiveCommand } from "../../../host/guest-link/command.ts";
 import type { GuestPort } from "../../../host/guest-link/connect.ts";
 import type { SessionContext } from "../session-context.ts";
-import type { SessionKind } from "../session-requests.ts";
+import type { SessionKind } from "../session-opening.ts";
 import { type FromOwner, frameOf, Stream } from "./messages.ts";
 import { Inlet, Outlet } from "./window.ts";
 

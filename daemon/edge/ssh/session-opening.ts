@@ -1,6 +1,6 @@
 /**
- * The requests that a session of the SSH transport can make, on any host: implemented by session-context.ts for this host, by forwarded/ingress.ts for
- * another.
+ * The requests that a session of the SSH transport can make, on any host: implemented by session-context.ts for this host, by
+ * forwarded/ingress.ts for another.
  */
 import type { LiveCommand } from "../../host/guest-link/command.ts";
 import type { GuestPort } from "../../host/guest-link/connect.ts";
