@@ -33,7 +33,7 @@ const SECONDS = LONG ? 7_200 : 120;
 /** Seeds that found faults of the daemon or of the simulation. */
 const FORMER_FAILURES = [1031, 4637, 4984, 5663, 9231, 11_025, 104_140, 105_278, 105_660];
 /** Enough to find each fault of the table. */
-const SEEDS_OF_MUTATION = 600;
+const SEEDS_OF_MUTATION = 2_000;
 
 interface Total {
   seeds: number;
