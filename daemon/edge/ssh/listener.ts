@@ -36,6 +36,9 @@ export interface SshListen {
   startups: StartupLimits;
 }
 
+/** Sockets of connections that wait for their turn of the event loop; startups are limited after it. */
+const MAX_WAITING = 4096;
+
 /** Resolves when it listens. Rejects with the system's error. */
 export async function startSshServer(deps: ConnectionDeps, listen: SshListen): Promise<SshServer> {
   const startups = new Startups(listen.startups);
@@ -107,7 +110,7 @@ export async function startSshServer(deps: ConnectionDeps, listen: SshListen): P
     const ip = socket.remoteAddress ?? null;
     const turn = deps.road.begin.request(ip, `ssh ${ip} ${socket.remotePort}`);
     if (!turn) return admit(socket);
-    if (waiting >= listen.startups.all) return void socket.destroy();
+    if (waiting >= MAX_WAITING) return void socket.destroy();
     waiting++;
     const left = () => void waiting--;
     void turn.then(() => admit(socket)).then(left, left);
