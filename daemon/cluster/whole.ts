@@ -78,7 +78,8 @@ export class WholeComparison {
   }
 
   async #since<T>(read: (run: Run) => Promise<T>): Promise<T | null> {
-    const { seen } = this;
+    // The first page requires the change that becomes the point of the copy.
+    const seen = this.seen ?? (isNothing(this.to) ? null : this.to);
     const page = await this.#connections.transaction((run) => readSince(run, seen, () => read(run)), PAGE_MS);
     this.isVoid = page === null;
     if (page === null) return null;

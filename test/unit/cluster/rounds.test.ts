@@ -207,6 +207,20 @@ describe("changes of shared rows", () => {
     await Promise.all([a.close(), b.close()]);
   });
 
+  test("a comparison is void if the directory is set back to before the change that it began with", async () => {
+    const [a, b] = [await peer("a"), await peer("b")];
+    await a.rounds.change(add("one", "a", 1), true);
+    await a.rounds.change(add("two", "a", 1), true);
+    const connections = new Connections({ addresses: readAddresses(server.url("tcp")) });
+    const copy = new Copy(b.database, b.shared);
+    const comparison = new WholeComparison(connections, copy, pointOf(b.queries), pointOf(a.queries), false);
+    await loseSecond();
+    expect(await comparison.next()).toBe(false);
+    expect(comparison.isVoid).toBe(true);
+    connections.close();
+    await Promise.all([a.close(), b.close()]);
+  });
+
   test("lost epochs are not inserted into a directory that was set back during the comparison", async () => {
     const b = await peer("b");
     const steps = [

@@ -31,7 +31,7 @@ const HOSTS = ["host-1", "host-2"];
 /** Processor time of one core. */
 const SECONDS = LONG ? 7_200 : 120;
 /** Seeds that found faults of the daemon or of the simulation. */
-const FORMER_FAILURES = [1031, 4637, 4984, 5663, 9231, 11_025, 104_140, 105_278, 105_660];
+const FORMER_FAILURES = [1031, 4637, 4984, 5663, 9231, 11_025, 21_042, 104_140, 105_278, 105_660];
 /** Enough to find each fault of the table. */
 const SEEDS_OF_MUTATION = 2_000;
 
