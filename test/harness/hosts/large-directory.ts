@@ -7,7 +7,7 @@ export function fillDirectory(keys: number, changes: number, after = 0): string 
   // The organizations were changed last, so that by changes keys come before them.
   return `
     INSERT INTO roomd.rows SELECT 'api_keys', json_build_array('key_' || i)::text, json_build_object('key_id', 'key_' || i,
-        'org_id', 'org_' || i % ${ORGS}, 'kind', 'api', 'name', 'a key of somebody', 'key_sha256', md5(i::text) || md5((i + 1)::text),
+        'org_id', 'org_' || i % ${ORGS}, 'kind', 'api', 'name', 'a key', 'key_sha256', md5(i::text) || md5((i + 1)::text),
         'key_prefix', 'key-1234', 'scopes', '["rooms:read"]', 'created_at', '2026-01-01T00:00:00.000Z', 'revoked_at', null,
         'created_by_type', 'key', 'created_by_id', 'key_0', 'ended_with_maker', 0)::jsonb, ${after} + 1 + i % ${changes}
       FROM generate_series(1, ${keys}) i;

@@ -198,9 +198,9 @@ describe.skipIf(reason !== null)("long tests", { timeout: LONG_TIMEOUT_MS }, () 
       await asExpected();
       // Half of them by a message.
       const calls = range(CALLERS / 2);
-      await Promise.all(calls.flatMap((index) => [tell(name, `at once ${index}`), numbered(index)]));
+      await Promise.all(calls.flatMap((index) => [tell(name, `concurrent ${index}`), numbered(index)]));
       await asleep([name]);
-      const expectedWords = calls.map((index) => `at once ${index}`);
+      const expectedWords = calls.map((index) => `concurrent ${index}`);
       expect(heard(name).slice(-calls.length).map(wordOf).sort()).toEqual(expectedWords);
       expect(heard(name)).toHaveLength(sent.get(name)?.length ?? 0);
       // One resume, of whichever came first.
