@@ -53,8 +53,8 @@ export class ClusterPlacement implements Placement {
     });
   }
 
-  begin(walk: RequestContext): PlacedCall {
-    return new ClusterCall(this.#deps, walk);
+  begin(context: RequestContext): PlacedCall {
+    return new ClusterCall(this.#deps, context);
   }
 
   /** A change of shared rows is carried out once across all hosts; a change in a room concerns its host only. */
@@ -71,17 +71,17 @@ export class ClusterPlacement implements Placement {
 
 class ClusterCall implements PlacedCall {
   readonly #deps: ClusterPlacementDeps;
-  readonly #walk: RequestContext;
+  readonly #context: RequestContext;
   /** Its registration as a call about a room. */
   #inFlight: InFlightCall | null = null;
 
-  constructor(deps: ClusterPlacementDeps, walk: RequestContext) {
+  constructor(deps: ClusterPlacementDeps, context: RequestContext) {
     this.#deps = deps;
-    this.#walk = walk;
+    this.#context = context;
   }
 
   requireIssuer(): void {
-    const { token, forward } = this.#walk.request;
+    const { token, forward } = this.#context.request;
     const mark = token !== null && forward ? markOf(token) : null;
     if (mark === null) return;
     const issuer = this.#deps.cluster.others().find(({ host_id }) => ticketMark(host_id) === mark);
@@ -89,14 +89,14 @@ class ClusterCall implements PlacedCall {
   }
 
   enter({ org_id }: Caller): void {
-    const { operation, request } = this.#walk;
+    const { operation, request } = this.#context;
     if (isChange(operation) && !this.#deps.cluster.isMember()) throw new ServiceError("not_a_member");
     const room_id = roomIdOf(request.params);
     if (room_id !== undefined) this.#inFlight = this.#deps.calls.enter({ org_id, room_id });
   }
 
   read<T>(reading: (over?: AbortSignal) => MaybePromise<T>): MaybePromise<T> {
-    const { operation } = this.#walk;
+    const { operation } = this.#context;
     if (!this.#inFlight) return reading();
     if (isChange(operation) && !this.#deps.cluster.hasFollowed()) {
       throw new ServiceError("cluster_unavailable", {
@@ -109,7 +109,7 @@ class ClusterCall implements PlacedCall {
   }
 
   requireHere(operation: Operation, caller: Caller, input: Input): void {
-    if (this.#walk.request.hop !== undefined) return;
+    if (this.#context.request.hop !== undefined) return;
     const wanted = wantedPlace(operation, caller, input);
     const host = wanted ? this.#deps.cluster.choose(wanted) : this.#evacuated(operation, input);
     if (host) throw new Elsewhere(host);
@@ -124,12 +124,12 @@ class ClusterCall implements PlacedCall {
   }
 
   run(input: Input, own: Own): ReturnType<Own> {
-    const { operation, request, call } = this.#walk;
+    const { operation, request, call } = this.#context;
     const inFlight = operation.body === "bytes" ? this.#inFlight : null;
     const here: Own = inFlight
       ? (asked, transfer) =>
           inFlight.coming(async (over) => {
-            this.#walk.bodyOver = over;
+            this.#context.bodyOver = over;
             return await own(asked, transfer);
           })
       : own;
@@ -139,11 +139,11 @@ class ClusterCall implements PlacedCall {
 
   async forward(error: unknown): Promise<Outcome | { failure: unknown }> {
     const { host, failure } = await this.#hostFor(error);
-    const { forward } = this.#walk.request;
+    const { forward } = this.#context.request;
     // A verb that has started here is not repeated elsewhere, unless another host has carried out the same call.
-    const mayForward = this.#walk.phase.is === "arrived" || error instanceof Elsewhere;
+    const mayForward = this.#context.phase.is === "arrived" || error instanceof Elsewhere;
     if (!host || !forward || !mayForward) return { failure };
-    this.#walk.release();
+    this.#context.release();
     this.leave();
     // The other host runs the whole pipeline for it, and stores its records.
     return await forward(host).then(unlessMoved, (refused: unknown) => ({ failure: refused }));
@@ -152,7 +152,7 @@ class ClusterCall implements PlacedCall {
   /** The host of the resource that is missing here, and the error to return if the request cannot be forwarded. */
   async #hostFor(error: unknown): Promise<{ host: Host | null; failure: unknown }> {
     if (error instanceof Elsewhere) return { host: error.host, failure: misdirected(error.host) };
-    const { call, request } = this.#walk;
+    const { call, request } = this.#context;
     const room_id = roomIdOf(request.params);
     const isMissing = error instanceof ServiceError && error.code === "room_not_found";
     if (!isMissing || !call.caller || room_id === undefined) return { host: null, failure: error };

@@ -88,28 +88,28 @@ export function makePipeline(deps: PipelineDeps): Pipeline {
   };
 
   /** Authenticates the caller and counts the call for its rate; resolves when the call may start, null: immediately. */
-  const admit = (bound: Bound, walk: RequestContext): Promise<void> | null => {
-    const { request, call, operation } = walk;
+  const admit = (bound: Bound, context: RequestContext): Promise<void> | null => {
+    const { request, call, operation } = context;
     const caller = callers.of(bound, request);
     call.caller = caller;
     if (!caller) return null;
-    walk.rate = request.rate === undefined ? rates.take(caller) : request.rate;
+    context.rate = request.rate === undefined ? rates.take(caller) : request.rate;
     // Callers without key or session are watched for revocation by the transport.
     const held = caller.session ?? (caller.kind || request.recognise ? null : caller.key_id);
     if (held !== null) {
-      const isKept = () => walk.phase.is === "kept";
-      walk.lifetime = new CallLifetime(deps.hold, held, () => request.signal, isKept);
+      const isKept = () => context.phase.is === "kept";
+      context.lifetime = new CallLifetime(deps.hold, held, () => request.signal, isKept);
     }
-    return begin.call(caller, operation.name, walk.rate?.isWithin ?? true, request.connection);
+    return begin.call(caller, operation.name, context.rate?.isWithin ?? true, request.connection);
   };
 
   /** Counts the rest of a batch for the rate; resolves when the batch has its places; null: a single call. Throws rate_limited. */
-  const queueBatch = (bound: Bound, walk: RequestContext, input: Input, target: unknown) => {
-    const { caller } = walk.call;
+  const queueBatch = (bound: Bound, context: RequestContext, input: Input, target: unknown) => {
+    const { caller } = context.call;
     const calls = callsIn(bound.operation, input);
     const more = calls - 1 + bound.moreCalls(input, target);
-    if (caller && more > 0) walk.rate = rates.takeMore(caller, walk.rate, more);
-    rates.require(caller, walk.rate);
+    if (caller && more > 0) context.rate = rates.takeMore(caller, context.rate, more);
+    rates.require(caller, context.rate);
     return caller && calls > 1 ? many.enter(caller.org_id, calls) : null;
   };
 
@@ -120,12 +120,12 @@ export function makePipeline(deps: PipelineDeps): Pipeline {
   };
 
   /** The call is settled: counts it, ends its span, and returns its response. */
-  const replied = (walk: RequestContext, reply: Outcome): PipelineReply => {
-    const { call, operation, request, lifetime, rate } = walk;
+  const replied = (context: RequestContext, reply: Outcome): PipelineReply => {
+    const { call, operation, request, lifetime, rate } = context;
     const code = reply.kind === "problem" ? reply.problem.code : null;
-    deps.requests.note(request.source, operation.name, reply.status, durationOf(walk), code);
+    deps.requests.note(request.source, operation.name, reply.status, durationOf(context), code);
     // Calls without a known caller export no span.
-    if (call.caller) call.trace.end(() => callEnd(walk, reply));
+    if (call.caller) call.trace.end(() => callEnd(context, reply));
     const done = reply.kind === "done" ? reply.done : null;
     const held = lifetime ? lifetime.end(done) : done;
     return reply.kind === "done" && held ? { ...reply, done: held, rate } : { ...reply, rate };
@@ -134,63 +134,63 @@ export function makePipeline(deps: PipelineDeps): Pipeline {
   // Available results are not awaited: nearly every read-only call completes synchronously.
   async function run(bound: Bound, request: PipelineRequest): Promise<PipelineReply> {
     const { operation } = bound;
-    const walk = new RequestContext(operation, request, records, deps.traces);
-    const placed = deps.placement.begin(walk);
-    const { call } = walk;
+    const context = new RequestContext(operation, request, records, deps.traces);
+    const placed = deps.placement.begin(context);
+    const { call } = context;
     let reply: Outcome;
     try {
       placed.requireIssuer();
-      const turn = admit(bound, walk);
+      const turn = admit(bound, context);
       if (turn) await turn;
       if (call.caller) {
         requireScope(call.caller, operation);
         placed.enter(call.caller);
       }
       const found = bound.find(call, request.params);
-      const target = found instanceof Promise ? await continued(walk, found) : found;
+      const target = found instanceof Promise ? await continued(context, found) : found;
       const read = placed.read((over) => readInput(bound, request, target, over));
-      const { input, body_sha256 } = read instanceof Promise ? await continued(walk, read) : read;
-      walk.lifetime?.require();
+      const { input, body_sha256 } = read instanceof Promise ? await continued(context, read) : read;
+      context.lifetime?.require();
       if (call.caller) placed.requireHere(operation, call.caller, input);
-      const queued = queueBatch(bound, walk, input, target);
-      if (queued) walk.enterBatch(await continued(walk, queued));
+      const queued = queueBatch(bound, context, input, target);
+      if (queued) context.enterBatch(await continued(context, queued));
       // A reader of the audit finds all earlier reads.
-      if (operation.access === "audit:read") await continued(walk, records.writeReadings());
+      if (operation.access === "audit:read") await continued(context, records.writeReadings());
       deps.requireSpace(operation);
-      const claiming = answers.claim(walk, body_sha256);
-      const { before, claim } = claiming instanceof Promise ? await continued(walk, claiming) : claiming;
+      const claiming = answers.claim(context, body_sha256);
+      const { before, claim } = claiming instanceof Promise ? await continued(context, claiming) : claiming;
       if (before) reply = before;
       else {
-        walk.work(claim);
+        context.work(claim);
         if (claim) await faultPoint("call.claimed");
         const working = placed.run(input, (asked, transfer = request.transfer) =>
           bound.run(call, asked, target, transfer),
         );
-        const done = working instanceof Promise ? await continued(walk, walk.until(working)) : working;
-        reply = doneAs(walk, done);
+        const done = working instanceof Promise ? await continued(context, context.until(working)) : working;
+        reply = doneAs(context, done);
         if (claim) await faultPoint("call.worked");
       }
     } catch (error) {
       const forwarded = await placed.forward(error);
-      if (!("failure" in forwarded)) return { ...forwarded, rate: walk.rate };
-      reply = refusalOf(walk, forwarded.failure, log);
+      if (!("failure" in forwarded)) return { ...forwarded, rate: context.rate };
+      reply = refusalOf(context, forwarded.failure, log);
     }
     // Its effects are on disk.
-    walk.leaveBatch();
+    context.leaveBatch();
     try {
-      const settling = records.settle(walk, reply);
-      if (settling) await continued(walk, settling);
-      const unflushed = unflushedFor(walk);
-      if (unflushed) await continued(walk, unflushed);
-      walk.settle(true);
+      const settling = records.settle(context, reply);
+      if (settling) await continued(context, settling);
+      const unflushed = unflushedFor(context);
+      if (unflushed) await continued(context, unflushed);
+      context.settle(true);
     } catch (error) {
       // A response that cannot be recorded is not sent, but discarded.
       if (reply.kind === "done") discard(reply.done);
-      reply = refusalOf(walk, error, log);
-      walk.settle(false);
+      reply = refusalOf(context, error, log);
+      context.settle(false);
     }
     placed.leave();
-    return replied(walk, reply);
+    return replied(context, reply);
   }
 
   return {

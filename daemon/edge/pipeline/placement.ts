@@ -21,9 +21,9 @@ export interface Placement {
   /** Throws cluster_unavailable if this host's copy of the keys may be stale. */
   requireFresh(): void;
   /** A call has arrived. */
-  begin(walk: RequestContext): PlacedCall;
+  begin(context: RequestContext): PlacedCall;
   /** Within the verb's commit. Throws if the same call was carried out before: Elsewhere, history_gone. */
-  requireFirst(walk: RequestContext): void;
+  requireFirst(context: RequestContext): void;
 }
 
 /** Placement of one call. The pipeline calls the methods in this order. */
