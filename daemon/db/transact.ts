@@ -15,7 +15,7 @@ import { FairQueue } from "../core/concurrency/fair-queue.ts";
 import { nextTurn } from "../core/concurrency/next-turn.ts";
 import { DiskFailure, isDiskFailure, isDiskFull, isOverQuota } from "../core/disk-failure.ts";
 import { faultPoint } from "../core/fault-points.ts";
-import { loopTime, type OwnerName } from "../core/loop/index.ts";
+import { loopTime, type OwnerName, ownerOf } from "../core/loop/index.ts";
 import { causesOf, describeError, errnoOf, ServiceError } from "../core/service-error.ts";
 import { type Checkpoints, checkpointsWithin } from "./checkpoints.ts";
 import { type Connection, noteOthersWrites, openReading, type Queries } from "./client.ts";
@@ -37,8 +37,7 @@ interface Write {
   work(queries: Queries): unknown;
   vital: boolean;
   isEarly: boolean;
-  /** Whether the write only adds audit records of read-only calls. */
-  isOfReads: boolean;
+  about: About;
   /** Writes that run directly after this one, in the same commit. */
   followers: readonly Write[];
   resolve(value: unknown): void;
@@ -46,20 +45,26 @@ interface Write {
 }
 
 const NO_FOLLOWERS: readonly Write[] = [];
+/** The operator's calls are of an organization without a name. */
+const NO_ORGANIZATION = ownerOf("");
+
+/** Whose data a write changes: an organization's, anybody's (`host`), or only audit records of read-only calls. */
+export type About = OwnerName | "reads";
 
 export interface Database {
   /** For reads: sees committed data, never the middle of a write. */
   queries: Queries;
   /**
    * Runs `work`, which must not await, and resolves after its writes are on disk. On a full disk it may run twice. Vital writes may use the
-   * disk's whole reserve: changes of state, and the records of work that frees space.
+   * disk's whole reserve: changes of state, and the records of work that frees space. Readers of other organizations than `about` do not
+   * wait for its flush; default: `host`.
    */
-  commit<T>(work: (queries: Queries) => T, vital?: boolean): Promise<T>;
+  commit<T>(work: (queries: Queries) => T, vital?: boolean, about?: About): Promise<T>;
   /**
    * Like `commit`, for a write that no caller waits for and that is not vital: runs in the next commit, or after `ms`; with 0 ms it
-   * triggers the next commit. `isOfReads`: the write only adds audit records of read-only calls.
+   * triggers the next commit.
    */
-  commitWithin<T>(ms: number, work: (queries: Queries) => T, isOfReads?: boolean): Promise<T>;
+  commitWithin<T>(ms: number, work: (queries: Queries) => T, about?: About): Promise<T>;
   /**
    * Runs works as dry runs, one after another, and rolls all of them back: `seen` is called after each successful one, before the rollback.
    * Works after `mostMs` are left out. Outside of a transaction.
@@ -76,10 +81,11 @@ export interface Database {
   snapshot<T>(read: (queries: Queries) => Promise<T>): Promise<T>;
   /** Checkpoints the log as far as readers and writers allow. Resolves after the attempt. */
   checkpoint(): Promise<void>;
-  /** Resolves once all readable data is on disk; null if it is. Data read earlier may be lost in a power cut. */
-  unflushed(): Promise<void> | null;
-  /** Like `unflushed`, without audit records of read-only calls: for data that contains none. */
-  unflushedChanges(): Promise<void> | null;
+  /**
+   * Resolves once all data of the owner is on disk, or everybody's for `host`; null if it is. Data read earlier may be lost in a power cut.
+   * Without `isOfRecords` audit records of read-only calls are not waited for.
+   */
+  unflushed(owner: OwnerName, isOfRecords: boolean): Promise<void> | null;
   /** Calls `listener` with the flush time after each commit, before its callers continue. */
   onCommit(listener: (flushMs: number) => void): void;
   /**
@@ -102,6 +108,8 @@ export interface LocalDatabase extends Database {
     vital: boolean,
   ): Promise<PromiseSettledResult<unknown>[]>;
 }
+
+const isOrganization = (owner: OwnerName) => owner.startsWith(NO_ORGANIZATION) && owner !== NO_ORGANIZATION;
 
 /**
  * `onFull` may free space when the disk is full: if it did, the writes are retried. With a `log` commits are flushed by that; without, by
@@ -131,8 +139,8 @@ export function makeDatabase(
   let flushing: Promise<void> | null = null;
   let following: Promise<void> | null = null;
   let isUnderWay = false;
-  let unflushed: Promise<void> | null = null;
-  let unflushedChanges: Promise<void> | null = null;
+  /** The flush in progress and whose changes it has. */
+  let unflushed: { flushed: Promise<void>; about: ReadonlySet<About> } | null = null;
   if (log) connection.execute("PRAGMA synchronous = NORMAL");
 
   /** False if another process is writing. SQLite would block the event loop until that ends. */
@@ -225,7 +233,8 @@ export function makeDatabase(
       memory.close();
       // If this fails, the commit never settles: a caller that got an error would undo data that the database has.
       const writtenAt = monotonicMs();
-      const isOfReads = batch.every((write) => write.isOfReads);
+      const about = new Set(batch.map((write) => write.about));
+      const isOfReads = about.size === 1 && about.has("reads");
       let flushed: Promise<void> | null | undefined;
       try {
         flushed = log?.sync(!isOfReads);
@@ -236,11 +245,10 @@ export function makeDatabase(
         return;
       }
       if (flushed) {
-        unflushed = flushed;
-        unflushedChanges = isOfReads ? null : flushed;
+        unflushed = { flushed, about };
         await flushed;
         loopTime.goesOn("host", "db.commit");
-        unflushed = unflushedChanges = null;
+        unflushed = null;
       }
       const flushMs = monotonicMs() - writtenAt;
       if (checkpoints?.hasFailed()) return await new Promise<never>(() => {});
@@ -284,10 +292,10 @@ export function makeDatabase(
   const made = (
     work: (queries: Queries) => unknown,
     vital: boolean,
-    { isEarly = false, isOfReads = false, followers = NO_FOLLOWERS } = {},
+    { isEarly = false, about = "host" as About, followers = NO_FOLLOWERS } = {},
   ): { write: Write; result: Promise<unknown> } => {
     const { promise: result, resolve, reject } = Promise.withResolvers<unknown>();
-    return { write: { owner: loopTime.owner, work, vital, isEarly, isOfReads, followers, resolve, reject }, result };
+    return { write: { owner: loopTime.owner, work, vital, isEarly, about, followers, resolve, reject }, result };
   };
   const add = (write: Write) => {
     waiting.add(write.owner, write);
@@ -296,9 +304,9 @@ export function makeDatabase(
 
   return {
     queries: connection.queries,
-    commit: <T>(work: (queries: Queries) => T, vital = true) => {
+    commit: <T>(work: (queries: Queries) => T, vital = true, about: About = "host") => {
       schedule();
-      const { write, result } = made(work, vital);
+      const { write, result } = made(work, vital, { about });
       add(write);
       return result as Promise<T>;
     },
@@ -311,10 +319,10 @@ export function makeDatabase(
       separate.push(write);
       return Promise.allSettled([result, ...following.map((each) => each.result)]);
     },
-    commitWithin: <T>(ms: number, work: (queries: Queries) => T, isOfReads = false) => {
+    commitWithin: <T>(ms: number, work: (queries: Queries) => T, about: About = "host") => {
       if (ms === 0) schedule();
       else timer ??= startTimer(schedule, ms);
-      const { write, result } = made(work, false, { isEarly: true, isOfReads });
+      const { write, result } = made(work, false, { isEarly: true, about });
       early.push(write);
       return result as Promise<T>;
     },
@@ -346,7 +354,7 @@ export function makeDatabase(
       const reading = openReading(connection.file);
       try {
         reading.hold();
-        const pending = unflushed;
+        const pending = unflushed?.flushed;
         const value = await read(reading.queries);
         await pending;
         return value;
@@ -355,8 +363,13 @@ export function makeDatabase(
       }
     },
     checkpoint: async () => await checkpoints?.run(),
-    unflushed: () => unflushed,
-    unflushedChanges: () => unflushedChanges,
+    unflushed: (owner, isOfRecords) => {
+      if (!unflushed) return null;
+      const { flushed, about } = unflushed;
+      const isSeen = (each: About) =>
+        each === "reads" ? isOfRecords : each === owner || !isOrganization(each) || !isOrganization(owner);
+      return [...about].some(isSeen) ? flushed : null;
+    },
     onCommit: (listener) => void listeners.push(listener),
     beforeCommit: (write) => void lastWrites.push(write),
     undo: (step) => memory.add(step),

@@ -42,7 +42,7 @@ export interface ReadPoolOptions {
   log: Log;
 }
 
-type Source = Pick<Database, "queries" | "unflushed" | "unflushedChanges">;
+type Source = Pick<Database, "queries" | "unflushed">;
 
 export class ReadPool implements Reads {
   readonly #database: Source;
@@ -122,7 +122,7 @@ export class ReadPool implements Reads {
       ? valuesOf(thread.run({ task: read.name, input: { given, isWhole } satisfies ReadOrder, ...by }))
       : asBytes(partsHere(read, this.#database.queries, given, by));
     for await (const part of parts) {
-      const unflushed = read.isOfRecords ? this.#database.unflushed() : this.#database.unflushedChanges();
+      const unflushed = this.#database.unflushed(by.owner, read.isOfRecords);
       if (unflushed) await unflushed;
       yield part;
     }

@@ -46,15 +46,19 @@ export function makeArrive(deps: BarrierDeps): Bound {
         const pieces = new Pieces(loopTime, ownerOf(call.caller.org_id), "barrier.count");
         const counting = deps.space.count(database.queries, room_uid, pieces);
         if (counting) await counting;
-        const kept = await database.commit((queries) => {
-          const row = begunBy(queries, room, input, terms, call.work) ?? write(deps, queries, room, input, terms);
-          call.work.note({ generation: row.generation });
-          if (wait) enter(deps, room, wait, row);
-          // Inside the transaction: of two arrivals in one group commit, the first may leave before the second continues.
-          leave();
-          leave = deps.meetings.arrive(row, terms.arrivals, call.trace);
-          return row;
-        }, false);
+        const kept = await database.commit(
+          (queries) => {
+            const row = begunBy(queries, room, input, terms, call.work) ?? write(deps, queries, room, input, terms);
+            call.work.note({ generation: row.generation });
+            if (wait) enter(deps, room, wait, row);
+            // Inside the transaction: of two arrivals in one group commit, the first may leave before the second continues.
+            leave();
+            leave = deps.meetings.arrive(row, terms.arrivals, call.trace);
+            return row;
+          },
+          false,
+          ownerOf(call.caller.org_id),
+        );
         agents.learn(room_uid, terms.arrivals);
         const { generation } = kept;
         const { arrivals } = terms;

@@ -2,6 +2,7 @@
 import { messageAck } from "../../../shared/api/fabric.ts";
 import { type Bound, bind } from "../../core/call/operation.ts";
 import { requireActive } from "../../core/call/room-target.ts";
+import { ownerOf } from "../../core/loop/index.ts";
 import { actingAs } from "../agents/index.ts";
 import type { FabricDeps } from "./deps.ts";
 import { findMessageTarget } from "./find.ts";
@@ -21,7 +22,7 @@ export function makeAck({ database, ...deps }: FabricDeps): Bound {
       call.audit.agent_id = agent_id;
       call.audit.details = { message_id, seq };
       const place = { room_uid, agent_id, seq };
-      await database.commit((queries) => ackDelivery(queries, place), false);
+      await database.commit((queries) => ackDelivery(queries, place), false, ownerOf(room.org_id));
       const state = findDelivery(database.queries, place)?.state ?? "expired";
       return { outcome: "ok", body: { message_id, seq, agent_id, state } };
     },

@@ -85,7 +85,7 @@ export async function postAll(
   const posted =
     recipients.reduce((sum, { length }) => sum + length, 0) > MAX_AT_ONCE
       ? await postSpread(deps, room, [...new Set([...new Set(recipients)].flat())], write, pieces)
-      : await postTogether(deps, write);
+      : await postTogether(deps, room, write);
   const rows = posted.flatMap(({ row, isNew }) => (isNew ? [row] : []));
   if (rows.length > 0) await tell(deps, room, rows, pieces);
   return posted;
@@ -119,10 +119,10 @@ function probableRecipients(
 type Write = (queries: Queries, spread: Spread | null) => AllPosted;
 
 /** In one commit, after any spread in progress in the room. */
-async function postTogether({ database }: FabricDeps, write: Write): Promise<AllPosted> {
+async function postTogether({ database }: FabricDeps, { org_id }: RoomTarget, write: Write): Promise<AllPosted> {
   for (;;) {
     try {
-      return await database.commit((queries) => write(queries, null), false);
+      return await database.commit((queries) => write(queries, null), false, ownerOf(org_id));
     } catch (error) {
       if (!(error instanceof Busy)) throw error;
       await error.over;
@@ -132,16 +132,16 @@ async function postTogether({ database }: FabricDeps, write: Write): Promise<All
 
 async function postSpread(
   { bells, database, space, spreads }: FabricDeps,
-  { room_uid }: RoomTarget,
+  { org_id, room_uid }: RoomTarget,
   recipients: readonly string[],
   write: Write,
   pieces: Pieces,
 ): Promise<AllPosted> {
-  const spread = await spreads.enter(room_uid);
+  const spread = await spreads.enter(room_uid, ownerOf(org_id));
   try {
     await space.count(database.queries, room_uid, recipients, pieces);
     return await spread.run(
-      () => database.commit((queries) => write(queries, spread), false),
+      () => database.commit((queries) => write(queries, spread), false, ownerOf(org_id)),
       () => bells.requireOpen(room_uid),
     );
   } finally {

@@ -10,6 +10,7 @@
 import type { RoomUid } from "../../../shared/ids.ts";
 import { wallMs } from "../../core/clock.ts";
 import { faultPoint } from "../../core/fault-points.ts";
+import type { OwnerName } from "../../core/loop/index.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { branchedAt } from "./retention/budget.ts";
@@ -88,6 +89,7 @@ export class Spread {
   readonly leave: () => void;
   readonly #deps: SpreadDeps;
   readonly #roomUid: RoomUid;
+  readonly #owner: OwnerName;
   /** Agents of the staged deliveries, by seq. */
   #staged = new Map<number, Set<string>>();
   /** State of the current transaction: deliveries to stage, and messages with complete deliveries. */
@@ -95,8 +97,9 @@ export class Spread {
   #kept = new Set<number>();
   #first: { seq: number; branchedAtMs: number } | null = null;
 
-  constructor(deps: SpreadDeps, roomUid: RoomUid, onLeft: () => void) {
+  constructor(deps: SpreadDeps, roomUid: RoomUid, owner: OwnerName, onLeft: () => void) {
     this.#deps = deps;
+    this.#owner = owner;
     this.#roomUid = roomUid;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.over = promise;
@@ -180,12 +183,16 @@ export class Spread {
     const agents = lists.size === 1 ? only : [...new Set([...lists].flat())];
     let isFirst = true;
     for (const rows of rowsOf(messages)) {
-      await database.commit((queries) => {
-        requireOpen();
-        if (isFirst) this.#begin(queries, messages[0]?.seq ?? 0, agents);
-        else if (!this.#isAsPlanned(queries)) throw new Moved();
-        for (const row of rows) insertDelivery(queries, row);
-      }, false);
+      await database.commit(
+        (queries) => {
+          requireOpen();
+          if (isFirst) this.#begin(queries, messages[0]?.seq ?? 0, agents);
+          else if (!this.#isAsPlanned(queries)) throw new Moved();
+          for (const row of rows) insertDelivery(queries, row);
+        },
+        false,
+        this.#owner,
+      );
       isFirst = false;
       for (const { seq, agent_id } of rows) {
         const staged = this.#staged.get(seq) ?? new Set();
@@ -230,13 +237,13 @@ export class Spreads {
   }
 
   /** Starts a spread after the room's current one. */
-  async enter(roomUid: RoomUid): Promise<Spread> {
+  async enter(roomUid: RoomUid, owner: OwnerName): Promise<Spread> {
     for (let other = this.#rooms.get(roomUid); other; other = this.#rooms.get(roomUid)) {
       await other.over;
       // Messages that waited for the spread are stored first.
-      await this.#deps.database.commit(() => {});
+      await this.#deps.database.commit(() => {}, true, owner);
     }
-    const spread = new Spread(this.#deps, roomUid, () => void this.#rooms.delete(roomUid));
+    const spread = new Spread(this.#deps, roomUid, owner, () => void this.#rooms.delete(roomUid));
     this.#rooms.set(roomUid, spread);
     return spread;
   }

@@ -2,6 +2,7 @@
 import { agentSubscribe } from "../../../shared/api/fabric.ts";
 import { type Bound, bind } from "../../core/call/operation.ts";
 import { requireActive } from "../../core/call/room-target.ts";
+import { ownerOf } from "../../core/loop/index.ts";
 import { actingAs } from "../agents/index.ts";
 import type { FabricDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
@@ -16,10 +17,14 @@ export function makeSubscribe(deps: FabricDeps): Bound {
       call.audit.agent_id = agent_id;
       call.audit.details = { topics: topics.length };
       agents.requireAlive(room.room_uid, agent_id);
-      await database.commit((queries) => {
-        bells.requireOpen(room.room_uid);
-        agents.subscribe(queries, room.room_uid, agent_id, topics);
-      }, false);
+      await database.commit(
+        (queries) => {
+          bells.requireOpen(room.room_uid);
+          agents.subscribe(queries, room.room_uid, agent_id, topics);
+        },
+        false,
+        ownerOf(room.org_id),
+      );
       agents.learn(room.room_uid, [agent_id], true);
       return { outcome: "ok", body: { agent_id, topics } };
     },

@@ -65,10 +65,14 @@ export async function awaitReply(
     });
   }
   const place = { room_uid, agent_id: source, seq: reply.seq };
-  await database.commit((queries) => {
-    if (traceOf(reply.headers) && findDelivery(queries, place)?.state === "queued") wait.isFirst(reply);
-    ackDelivery(queries, place);
-  }, false);
+  await database.commit(
+    (queries) => {
+      if (traceOf(reply.headers) && findDelivery(queries, place)?.state === "queued") wait.isFirst(reply);
+      ackDelivery(queries, place);
+    },
+    false,
+    owner,
+  );
   return reply;
 }
 

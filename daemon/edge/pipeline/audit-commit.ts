@@ -8,6 +8,7 @@ import type { AuditFacts } from "../../core/call/audit-facts.ts";
 import type { StartedWork } from "../../core/call/call-effects.ts";
 import { actorOf, type Caller } from "../../core/call/operation.ts";
 import type { Log } from "../../core/log.ts";
+import { ownerOf } from "../../core/loop/index.ts";
 import type { Queries } from "../../db/client.ts";
 import { locally } from "../../db/dry-run.ts";
 import type { Database } from "../../db/transact.ts";
@@ -114,11 +115,14 @@ export class AuditCommit implements Keeper {
     const { database, log, answers } = this.#deps;
     const { claim, isRecorded, onlyReads } = kept;
     const packed = claim ? await answers.pack(context, reply) : null;
-    const written = database.commit((queries) => {
+    const { caller } = context.call;
+    const write = (queries: Queries) => {
       if (isRecorded) appendAudit(queries, entryOf(context, reply));
       context.writeAlong();
       if (claim && packed) answers.keep(queries, claim, packed);
-    }, context.operation.method === "DELETE");
+    };
+    const about = caller ? ownerOf(caller.org_id) : "host";
+    const written = database.commit(write, context.operation.method === "DELETE", about);
     // A reader need not wait for the record of its reading.
     if (onlyReads)
       written.catch((error: unknown) => log.error("failed to write an audit record", { error: String(error) }));
@@ -127,7 +131,7 @@ export class AuditCommit implements Keeper {
 
   /** Writes the records of reads so far before the next commit. Never rejects. */
   async writeReadings(): Promise<void> {
-    if (this.#readings.length > 0) await this.#deps.database.commitWithin(0, () => {}, true).catch(() => {});
+    if (this.#readings.length > 0) await this.#deps.database.commitWithin(0, () => {}, "reads").catch(() => {});
   }
 
   #isRecorded(operation: Operation, caller: Caller | null): boolean {
@@ -146,7 +150,7 @@ export class AuditCommit implements Keeper {
       if (this.#readings === together) this.#readings = [];
       appendAudits(queries, together);
     };
-    const written = database.commitWithin(READINGS_MS, write, true);
+    const written = database.commitWithin(READINGS_MS, write, "reads");
     written.catch((error: unknown) => log.error("failed to write an audit record", { error: String(error) }));
   }
 }

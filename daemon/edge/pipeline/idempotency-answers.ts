@@ -20,6 +20,7 @@
 import { IDEMPOTENCY_SECONDS } from "../../../shared/api/headers.ts";
 import type { StartedWork } from "../../core/call/call-effects.ts";
 import { at, now, wallMs } from "../../core/clock.ts";
+import { ownerOf } from "../../core/loop/index.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
@@ -107,7 +108,7 @@ export function makeIdempotency(
   };
   return {
     begin: async (call) => {
-      const claim = await database.commit((queries) => claimOf(queries, call));
+      const claim = await database.commit((queries) => claimOf(queries, call), true, ownerOf(call.org_id));
       return "kept" in claim ? { reply: await unpack(claim.kept) } : claim;
     },
 

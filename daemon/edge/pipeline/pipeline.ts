@@ -11,6 +11,7 @@ import type { Bound, Caller } from "../../core/call/operation.ts";
 import type { RequestCounts } from "../../core/call/request-counts.ts";
 import type { Traces } from "../../core/call/traces.ts";
 import { faultPoint } from "../../core/fault-points.ts";
+import { ownerOf } from "../../core/loop/index.ts";
 import { Admission } from "./admission.ts";
 import { AuditCommit, type AuditCommitDeps } from "./audit-commit.ts";
 import { Authentication, type AuthenticationDeps, type Credentials } from "./authentication.ts";
@@ -116,7 +117,7 @@ export function makePipeline(deps: PipelineDeps): Pipeline {
   /** Data that a power cut may still undo is not returned. */
   const unflushedFor = ({ call, operation }: RequestContext): Promise<unknown> | null => {
     if (!call.caller || operation.method !== "GET") return null;
-    return operation.access === "audit:read" ? database.unflushed() : database.unflushedChanges();
+    return database.unflushed(ownerOf(call.caller.org_id), operation.access === "audit:read");
   };
 
   /** The call is settled: counts it, ends its span, and returns its response. */

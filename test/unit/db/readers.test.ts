@@ -133,8 +133,8 @@ test("64 clients each see their acknowledged writes", async () => {
 test("an unflushed commit is not shown", async () => {
   const flush = Promise.withResolvers<void>();
   let isFlushed = false;
-  const unflushed = () => (isFlushed ? null : flush.promise);
-  await opened({}, { queries: connection.queries, unflushed, unflushedChanges: () => null });
+  const unflushed = (_: string, isOfRecords: boolean) => (isFlushed || !isOfRecords ? null : flush.promise);
+  await opened({}, { queries: connection.queries, unflushed });
   connection.queries.run(sql`INSERT INTO t VALUES (${ROWS + 1}, 'unflushed')`);
   let shown: number | null = null;
   const reading = countNow().then((count) => {

@@ -371,7 +371,7 @@ describe("a database with separate flushes of its log", () => {
     const one = other.commit(insert(1)).then((n) => confirmed.push(n));
     await turns(3);
     expect([asked.length, confirmed, listened]).toEqual([1, [], 0]);
-    expect(other.unflushed()).not.toBeNull();
+    expect(other.unflushed("host", false)).not.toBeNull();
     // The event loop is not blocked, and neither are readers.
     expect(numbers(other.queries)).toEqual([1]);
     const more = [2, 3, 4].map((n) => other.commit(insert(n)).then((value) => confirmed.push(value)));
@@ -385,28 +385,57 @@ describe("a database with separate flushes of its log", () => {
     asked[1]?.resolve();
     await Promise.all(more);
     expect(confirmed).toEqual([1, 2, 3, 4]);
-    expect(other.unflushed()).toBeNull();
+    expect(other.unflushed("host", true)).toBeNull();
   });
 
   test("records of reads are flushed without urgency, and count as unflushed for reads of records only", async () => {
     const { asked, urgent, log } = flushed();
     const other = makeDatabase(connection, () => false, log);
-    const recorded = other.commitWithin(60_000, insert(1), true);
+    const unflushed = (isOfRecords: boolean) => other.unflushed("org:a", isOfRecords) !== null;
+    const recorded = other.commitWithin(60_000, insert(1), "reads");
     // Does not wait for the minute.
-    const written = other.commitWithin(0, () => {}, true);
+    const written = other.commitWithin(0, () => {}, "reads");
     await turns(3);
     expect([numbers(other.queries), urgent]).toEqual([[1], [false]]);
-    expect([other.unflushed() === null, other.unflushedChanges()]).toEqual([false, null]);
+    expect([unflushed(true), unflushed(false)]).toEqual([true, false]);
     asked[0]?.resolve();
     await Promise.all([recorded, written]);
     // With a change they are like it.
-    const more = [other.commitWithin(60_000, insert(2), true), other.commit(insert(3))];
+    const more = [other.commitWithin(60_000, insert(2), "reads"), other.commit(insert(3))];
     await turns(3);
     expect(urgent).toEqual([false, true]);
-    expect([other.unflushed() === null, other.unflushedChanges() === null]).toEqual([false, false]);
+    expect([unflushed(true), unflushed(false)]).toEqual([true, true]);
     asked[1]?.resolve();
     await Promise.all(more);
-    expect([other.unflushed(), other.unflushedChanges()]).toEqual([null, null]);
+    expect([unflushed(true), unflushed(false)]).toEqual([false, false]);
+  });
+
+  test.each([
+    { about: "org:a", waiting: ["org:a", "org:", "host"] },
+    { about: "host", waiting: ["org:a", "org:b", "org:", "host"] },
+    { about: "org:", waiting: ["org:a", "org:b", "org:", "host"] },
+    { about: undefined, waiting: ["org:a", "org:b", "org:", "host"] },
+    { about: "reads", waiting: [] },
+  ] as const)("a change of $about is waited for by $waiting", async ({ about, waiting }) => {
+    const { asked, log } = flushed();
+    const other = makeDatabase(connection, () => false, log);
+    const written = other.commit(insert(1), true, about);
+    await turns(3);
+    const owners = ["org:a", "org:b", "org:", "host"] as const;
+    expect(owners.filter((owner) => other.unflushed(owner, false) !== null)).toEqual([...waiting]);
+    asked[0]?.resolve();
+    await written;
+  });
+
+  test("a commit of several organizations is waited for by each of them", async () => {
+    const { asked, log } = flushed();
+    const other = makeDatabase(connection, () => false, log);
+    const written = [other.commit(insert(1), true, "org:a"), other.commit(insert(2), true, "org:b")];
+    await turns(3);
+    const owners = ["org:a", "org:b", "org:c"] as const;
+    expect(owners.filter((owner) => other.unflushed(owner, false) !== null)).toEqual(["org:a", "org:b"]);
+    asked[0]?.resolve();
+    await Promise.all(written);
   });
 
   test("never confirms a commit that is not flushed, and accepts no other", async () => {

@@ -185,7 +185,7 @@ async function* follow(deps: AuditDeps, timeline: Timeline, over: () => void): A
       if (signal.aborted || (!slice && !waits)) break;
       if (!slice) continue;
       const toldAt = monotonicMs();
-      const unflushed = database.unflushed();
+      const unflushed = database.unflushed(owner, true);
       if (unflushed) await unflushed;
       after = slice.last;
       yield slice.events;

@@ -10,7 +10,7 @@ import {
   parsed,
   type StreamEvent,
 } from "../../../core/call/operation.ts";
-import { loopTime, type OwnerName, ownerOf } from "../../../core/loop/index.ts";
+import { type OwnerName, ownerOf } from "../../../core/loop/index.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
 import type { Queries } from "../../../db/client.ts";
 import { readHere } from "../../../db/readers/here.ts";
@@ -51,7 +51,7 @@ export function makeList(deps: AuditDeps, readers: Readers): Bound[] {
 export async function listService(queries: Queries, query: Query) {
   const errors = momentRules(query);
   if (errors.length > 0) throw new ServiceError("validation_failed", { errors });
-  const by = { owner: loopTime.owner, signal: new AbortController().signal };
+  const by = { owner: "host" as const, signal: new AbortController().signal };
   return parsed(await readHere(readPage, queries, pageOf(LIST, query, scanOf(query, null)), by));
 }
 

@@ -169,9 +169,9 @@ async function readInbox(
   const passed = after !== null && takesAll(input) ? { room_uid, agent_id, seq: after } : null;
   if (passed && hasUnread(queries, passed)) {
     // If this commit fails, the next read marks the same messages.
-    database.commit((write) => markRead(write, passed), false).catch(() => {});
+    database.commit((write) => markRead(write, passed), false, ownerOf(room.org_id)).catch(() => {});
   }
-  if (state === "active") await see(deps, room_uid, agent_id);
+  if (state === "active") await see(deps, room, agent_id);
   const inbox = { room_uid, agent_id };
   const looks = new Looks(deps, call);
   const { owner, signal } = looks;
@@ -199,7 +199,7 @@ async function readInbox(
     if (deadlineMs > 0) agents.waits.enter(room_uid, wait);
     const found = await bells.wait(room_uid, { key: inboxBell(agent_id), owner, deadlineMs, signal }, look);
     const recordRead = (message: HandedOut) => tellRead(deps.traces, { agent_id, ...room, trace: call.trace }, message);
-    if (found) await markHandedOut(deps, agent_id, found.fresh, recordRead);
+    if (found) await markHandedOut(deps, { owner, agent_id }, found.fresh, recordRead);
     return found;
   } finally {
     agents.waits.leave(room_uid, wait);
@@ -209,33 +209,41 @@ async function readInbox(
 /** An agent that reads its inbox takes part. */
 async function see(
   { agents, bells, database }: FabricDeps,
-  roomUid: RoomTarget["room_uid"],
+  { org_id, room_uid: roomUid }: RoomTarget,
   agentId: string,
 ): Promise<void> {
   if (agents.isFresh(roomUid, agentId) || agents.isGone(roomUid, agentId)) return;
-  await database.commit((queries) => {
-    bells.requireOpen(roomUid);
-    agents.touch(queries, roomUid, [agentId]);
-  }, false);
+  await database.commit(
+    (queries) => {
+      bells.requireOpen(roomUid);
+      agents.touch(queries, roomUid, [agentId]);
+    },
+    false,
+    ownerOf(org_id),
+  );
   agents.learn(roomUid, [agentId]);
 }
 
 async function markHandedOut(
   deps: FabricDeps,
-  agentId: string,
+  { owner, agent_id: agentId }: { owner: OwnerName; agent_id: string },
   fresh: readonly HandedOut[],
   isFirst: (message: HandedOut) => void,
 ): Promise<void> {
   if (fresh.length === 0) return;
   const dueAtMs = wallMs() + deps.ackMs;
-  const marked = deps.database.commit((queries) => {
-    for (const message of fresh) {
-      const place = { room_uid: message.room_uid, agent_id: agentId, seq: message.seq };
-      // Another call may have handed it out in the meantime.
-      if (traceOf(message.headers) && findDelivery(queries, place)?.state === "queued") isFirst(message);
-      handOut(queries, place, dueAtMs);
-    }
-  }, false);
+  const marked = deps.database.commit(
+    (queries) => {
+      for (const message of fresh) {
+        const place = { room_uid: message.room_uid, agent_id: agentId, seq: message.seq };
+        // Another call may have handed it out in the meantime.
+        if (traceOf(message.headers) && findDelivery(queries, place)?.state === "queued") isFirst(message);
+        handOut(queries, place, dueAtMs);
+      }
+    },
+    false,
+    owner,
+  );
   if (fresh.some(({ ack_required }) => ack_required)) {
     await marked;
     deps.due.expectAt(dueAtMs);
