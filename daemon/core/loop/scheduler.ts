@@ -8,9 +8,9 @@
  *   enter ─▶ empty queue, time left in the turn ─▶ starts immediately
  *        └─▶ otherwise queued: account ─▶ network ─▶ key, sandbox or connection, in order of arrival
  *
- * A turn starts at most 16 queued pieces, and none after 2 ms: turns of 1 ms cost a fifth of the throughput of 64 connections, and longer
- * turns noticeably delay other work. Each piece has its own macrotask, except that an account with short pieces starts up to 4 in one:
- * polling the sockets after each would cost more than the pieces.
+ * A turn starts at most 16 queued pieces, and none 2 ms after the first: turns of 1 ms cost a fifth of the throughput of 64 connections,
+ * and longer turns noticeably delay other work. Each piece has its own macrotask, except that an account with short pieces starts up to 4
+ * in one: polling the sockets after each would cost more than the pieces.
  */
 import { FairQueue } from "../concurrency/fair-queue.ts";
 import { accountOf, type OwnerName } from "./owner.ts";
@@ -145,6 +145,8 @@ export class LoopTime {
   #current: { account: Account; owner: OwnerName; label: string; pieces: number; waitedMs: number } | null = null;
   #since = 0;
   #turnStartedAt = 0;
+  /** Start of the turn's first queued piece. Callbacks that precede it take none of its time, else commits in each turn would stop pieces. */
+  #startsSince: number | null = null;
   #isScheduled = false;
   /** Whether a timer runs until the earliest pause ends. */
   #isPausing = false;
@@ -330,6 +332,7 @@ export class LoopTime {
     }
     this.#isScheduled = true;
     this.#turnStartedAt = now;
+    this.#startsSince = null;
     let starts = 0;
     for (const { waiting } of this.#queued) starts = Math.min(MAX_STARTS, starts + waiting);
     for (let n = 0; n < starts; n++) this.#deps.defer(this.#startNext);
@@ -348,7 +351,8 @@ export class LoopTime {
   readonly #startNext = (): void => {
     const now = this.#end();
     this.#followers = 0;
-    if (now - this.#turnStartedAt >= START_MS) return;
+    this.#startsSince ??= now;
+    if (now - this.#startsSince >= START_MS) return;
     const account = this.#lowest(now);
     if (!account) return;
     this.#virtual = Math.max(this.#virtual, account.tag);

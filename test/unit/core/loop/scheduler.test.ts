@@ -109,6 +109,22 @@ describe(`properties, ${SEEDS} seeds`, () => {
   });
 });
 
+test("a piece waits for one callback that cannot be delayed, even if each turn has one", async () => {
+  const simulation = new Simulation();
+  const done: Done[] = [];
+  // Longer than the time of a turn, such as a commit.
+  const callback = () => {
+    simulation.time.goesOn("host", "commit");
+    simulation.compute(5);
+    simulation.defer(callback);
+  };
+  simulation.at(0, callback);
+  startSparse(simulation, { owner: "org:quiet", ms: () => 0.1, everyMs: 11, until: 500 }, done);
+  await simulation.run(500);
+  expect(done.length).toBeGreaterThan(40);
+  expect(Math.max(...done.map(({ waited }) => waited))).toBeLessThanOrEqual(10.2);
+});
+
 test("networks of unauthenticated clients have one share together, divided equally", async () => {
   const simulation = new Simulation();
   const done: Done[] = [];

@@ -12,11 +12,15 @@ export class Simulation {
   constructor() {
     this.time = new LoopTime({
       now: () => this.now,
-      defer: (callback) => this.#immediates.push(callback),
+      defer: (callback) => this.defer(callback),
       after: (ms, callback) => this.at(this.now + ms, callback),
       cpu: () => this.now,
     });
     this.time.observe((piece) => this.pieces.push(piece));
+  }
+
+  defer(callback: () => void): void {
+    this.#immediates.push(callback);
   }
 
   at(at: number, callback: () => void): void {
