@@ -44,6 +44,12 @@ interface Write {
   reject(error: unknown): void;
 }
 
+/** Settles a write; its caller continues on its owner's time. */
+interface Outcome {
+  owner: OwnerName;
+  settle(): void;
+}
+
 const NO_FOLLOWERS: readonly Write[] = [];
 /** The operator's calls are of an organization without a name. */
 const NO_ORGANIZATION = ownerOf("");
@@ -187,7 +193,7 @@ export function makeDatabase(
     /** Writes of this commit so far; on a full disk the same writes are retried. */
     const batch: Write[] = [];
     for (;;) {
-      const outcomes: (() => void)[] = [];
+      const outcomes: Outcome[] = [];
       try {
         loopTime.goesOn("host", "db.commit");
         faultPoint("commit.before");
@@ -254,6 +260,7 @@ export function makeDatabase(
       if (checkpoints?.hasFailed()) return await new Promise<never>(() => {});
       for (const listener of listeners) listener(flushMs);
       await settleAll(outcomes);
+      loopTime.goesOn("host", "db.commit");
       try {
         const restarting = checkpoints?.committed();
         if (restarting) await restarting;
@@ -392,15 +399,15 @@ export function makeDatabase(
 /**
  * Settles the writes of a commit. Their callers continue in the same turn; after a time limit, the remaining ones follow in the next turn.
  */
-async function settleAll(outcomes: readonly (() => void)[]): Promise<void> {
+async function settleAll(outcomes: readonly Outcome[]): Promise<void> {
   let until = monotonicMs() + SETTLE_MS;
-  for (const settle of outcomes) {
+  for (const { owner, settle } of outcomes) {
+    loopTime.goesOn(owner, "db.settled");
     settle();
     // The caller continues before this loop does.
     await null;
     if (monotonicMs() < until) continue;
     await nextTurn();
-    loopTime.goesOn("host", "db.commit");
     until = monotonicMs() + SETTLE_MS;
   }
 }
@@ -432,20 +439,21 @@ class UndoLog {
   }
 }
 
-function attempt(connection: Connection, memory: UndoLog, write: Write): () => void {
+function attempt(connection: Connection, memory: UndoLog, write: Write): Outcome {
+  const { owner } = write;
   const mark = memory.mark();
   connection.step("SAVEPOINT one");
   try {
     const value = write.work(connection.queries);
     connection.step("RELEASE one");
-    return () => write.resolve(value);
+    return { owner, settle: () => write.resolve(value) };
   } catch (error) {
     // A full or failed disk ends the whole transaction, including savepoints: no write of the batch is kept.
     if (isDiskFull(error) || isDiskFailure(error)) throw error;
     memory.backTo(mark);
     connection.step("ROLLBACK TO one");
     connection.step("RELEASE one");
-    return () => write.reject(error);
+    return { owner, settle: () => write.reject(error) };
   }
 }
 

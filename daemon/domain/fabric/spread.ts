@@ -10,7 +10,7 @@
 import type { RoomUid } from "../../../shared/ids.ts";
 import { wallMs } from "../../core/clock.ts";
 import { faultPoint } from "../../core/fault-points.ts";
-import type { OwnerName } from "../../core/loop/index.ts";
+import { loopTime, type OwnerName, Pieces } from "../../core/loop/index.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { branchedAt } from "./retention/budget.ts";
@@ -90,6 +90,7 @@ export class Spread {
   readonly #deps: SpreadDeps;
   readonly #roomUid: RoomUid;
   readonly #owner: OwnerName;
+  readonly #pieces: Pieces;
   /** Agents of the staged deliveries, by seq. */
   #staged = new Map<number, Set<string>>();
   /** State of the current transaction: deliveries to stage, and messages with complete deliveries. */
@@ -100,6 +101,7 @@ export class Spread {
   constructor(deps: SpreadDeps, roomUid: RoomUid, owner: OwnerName, onLeft: () => void) {
     this.#deps = deps;
     this.#owner = owner;
+    this.#pieces = new Pieces(loopTime, owner, "message.stage");
     this.#roomUid = roomUid;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.over = promise;
@@ -183,6 +185,7 @@ export class Spread {
     const agents = lists.size === 1 ? only : [...new Set([...lists].flat())];
     let isFirst = true;
     for (const rows of rowsOf(messages)) {
+      await this.#pieces.turn();
       await database.commit(
         (queries) => {
           requireOpen();
