@@ -45,7 +45,7 @@ interface Write {
 }
 
 /** Settles a write; its caller continues on its owner's time. */
-interface Outcome {
+interface Settling {
   owner: OwnerName;
   settle(): void;
 }
@@ -54,7 +54,7 @@ const NO_FOLLOWERS: readonly Write[] = [];
 /** The operator's calls are of an organization without a name. */
 const NO_ORGANIZATION = ownerOf("");
 
-/** Whose data a write changes: an organization's, anybody's (`host`), or only audit records of read-only calls. */
+/** Owner of the data that a write changes; `host`: any. `reads`: it only adds audit records of read-only calls. */
 export type About = OwnerName | "reads";
 
 export interface Database {
@@ -88,7 +88,7 @@ export interface Database {
   /** Checkpoints the log as far as readers and writers allow. Resolves after the attempt. */
   checkpoint(): Promise<void>;
   /**
-   * Resolves once all data of the owner is on disk, or everybody's for `host`; null if it is. Data read earlier may be lost in a power cut.
+   * Resolves once all data of the owner is on disk, for `host` all data; null if it is. Data read earlier may be lost in a power cut.
    * Without `isOfRecords` audit records of read-only calls are not waited for.
    */
   unflushed(owner: OwnerName, isOfRecords: boolean): Promise<void> | null;
@@ -193,7 +193,7 @@ export function makeDatabase(
     /** Writes of this commit so far; on a full disk the same writes are retried. */
     const batch: Write[] = [];
     for (;;) {
-      const outcomes: Outcome[] = [];
+      const outcomes: Settling[] = [];
       try {
         loopTime.goesOn("host", "db.commit");
         faultPoint("commit.before");
@@ -399,7 +399,7 @@ export function makeDatabase(
 /**
  * Settles the writes of a commit. Their callers continue in the same turn; after a time limit, the remaining ones follow in the next turn.
  */
-async function settleAll(outcomes: readonly Outcome[]): Promise<void> {
+async function settleAll(outcomes: readonly Settling[]): Promise<void> {
   let until = monotonicMs() + SETTLE_MS;
   for (const { owner, settle } of outcomes) {
     loopTime.goesOn(owner, "db.settled");
@@ -439,7 +439,7 @@ class UndoLog {
   }
 }
 
-function attempt(connection: Connection, memory: UndoLog, write: Write): Outcome {
+function attempt(connection: Connection, memory: UndoLog, write: Write): Settling {
   const { owner } = write;
   const mark = memory.mark();
   connection.step("SAVEPOINT one");
