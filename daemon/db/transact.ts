@@ -44,12 +44,6 @@ interface Write {
   reject(error: unknown): void;
 }
 
-/** Settles a write; its caller continues on its owner's time. */
-interface Settling {
-  owner: OwnerName;
-  settle(): void;
-}
-
 const NO_FOLLOWERS: readonly Write[] = [];
 /** The operator's calls are of an organization without a name. */
 const NO_ORGANIZATION = ownerOf("");
@@ -193,7 +187,7 @@ export function makeDatabase(
     /** Writes of this commit so far; on a full disk the same writes are retried. */
     const batch: Write[] = [];
     for (;;) {
-      const outcomes: Settling[] = [];
+      const outcomes: (() => void)[] = [];
       try {
         loopTime.goesOn("host", "db.commit");
         faultPoint("commit.before");
@@ -260,7 +254,6 @@ export function makeDatabase(
       if (checkpoints?.hasFailed()) return await new Promise<never>(() => {});
       for (const listener of listeners) listener(flushMs);
       await settleAll(outcomes);
-      loopTime.goesOn("host", "db.commit");
       try {
         const restarting = checkpoints?.committed();
         if (restarting) await restarting;
@@ -302,7 +295,9 @@ export function makeDatabase(
     { isEarly = false, about = "host" as About, followers = NO_FOLLOWERS } = {},
   ): { write: Write; result: Promise<unknown> } => {
     const { promise: result, resolve, reject } = Promise.withResolvers<unknown>();
-    return { write: { owner: loopTime.owner, work, vital, isEarly, about, followers, resolve, reject }, result };
+    // After an await the work that is under way may be another organization's.
+    const owner = about !== "reads" && isOrganization(about) ? about : loopTime.owner;
+    return { write: { owner, work, vital, isEarly, about, followers, resolve, reject }, result };
   };
   const add = (write: Write) => {
     waiting.add(write.owner, write);
@@ -399,15 +394,15 @@ export function makeDatabase(
 /**
  * Settles the writes of a commit. Their callers continue in the same turn; after a time limit, the remaining ones follow in the next turn.
  */
-async function settleAll(outcomes: readonly Settling[]): Promise<void> {
+async function settleAll(outcomes: readonly (() => void)[]): Promise<void> {
   let until = monotonicMs() + SETTLE_MS;
-  for (const { owner, settle } of outcomes) {
-    loopTime.goesOn(owner, "db.settled");
+  for (const settle of outcomes) {
     settle();
     // The caller continues before this loop does.
     await null;
     if (monotonicMs() < until) continue;
     await nextTurn();
+    loopTime.goesOn("host", "db.commit");
     until = monotonicMs() + SETTLE_MS;
   }
 }
@@ -439,21 +434,20 @@ class UndoLog {
   }
 }
 
-function attempt(connection: Connection, memory: UndoLog, write: Write): Settling {
-  const { owner } = write;
+function attempt(connection: Connection, memory: UndoLog, write: Write): () => void {
   const mark = memory.mark();
   connection.step("SAVEPOINT one");
   try {
     const value = write.work(connection.queries);
     connection.step("RELEASE one");
-    return { owner, settle: () => write.resolve(value) };
+    return () => write.resolve(value);
   } catch (error) {
     // A full or failed disk ends the whole transaction, including savepoints: no write of the batch is kept.
     if (isDiskFull(error) || isDiskFailure(error)) throw error;
     memory.backTo(mark);
     connection.step("ROLLBACK TO one");
     connection.step("RELEASE one");
-    return { owner, settle: () => write.reject(error) };
+    return () => write.reject(error);
   }
 }
 

@@ -117,7 +117,9 @@ export function makePipeline(deps: PipelineDeps): Pipeline {
   /** Data that a power cut may still undo is not returned. */
   const unflushedFor = ({ call, operation }: RequestContext): Promise<unknown> | null => {
     if (!call.caller || operation.method !== "GET") return null;
-    return database.unflushed(ownerOf(call.caller.org_id), operation.access === "audit:read");
+    // Figures of the host are of all organizations.
+    const owner = operation.openToHost ? "host" : ownerOf(call.caller.org_id);
+    return database.unflushed(owner, operation.access === "audit:read");
   };
 
   /** The call is settled: counts it, ends its span, and returns its response. */
