@@ -2,7 +2,7 @@
  * Benchmark of the fabric: stored messages per second, delivery latency to a waiting agent, cost of idle waiters, and a message to a
  * thousand agents. Yardstick: a NATS server with JetStream on the same disk, with the same durable work in alternation.
  */
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
 import { Jetstream } from "./jetstream.ts";
@@ -232,6 +232,9 @@ function memoryMib(pid: number): number {
 
 /** Clock ticks are hundredths of a second on every Linux that this runs on. */
 function cpuMs(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
-  return (Number(fields[11]) + Number(fields[12])) * 10;
+  const times = readdirSync(`/proc/${pid}/task`).map((task) => {
+    const [ran = ""] = readFileSync(`/proc/${pid}/task/${task}/schedstat`, "utf8").split(" ");
+    return Number(ran) / 1e6;
+  });
+  return times.reduce((sum, each) => sum + each, 0);
 }

@@ -3,7 +3,7 @@
  * loop's thread in the kernel. It writes the log directly, since the loop is blocked.
  */
 import { readFileSync } from "node:fs";
-import { agesOfThread, monotonicMs, startInterval } from "../clock.ts";
+import { agesOfThread, monotonicMs, startTimer } from "../clock.ts";
 import { makeLog } from "../log.ts";
 import { Board } from "./board.ts";
 import type { ToWatch } from "./watch.ts";
@@ -11,6 +11,8 @@ import type { ToWatch } from "./watch.ts";
 declare const self: Worker;
 
 const LOOK_MS = 10;
+/** While no piece runs. */
+const IDLE_LOOK_MS = 50;
 const STANDS_MS = 100;
 const AGAIN_MS = 1_000;
 /** A longer delay of the watchdog itself means that its process or host was suspended. */
@@ -52,13 +54,15 @@ self.onmessage = ({ data }: MessageEvent<ToWatch>) => {
 
 function watch(board: Board, log: ReturnType<typeof makeLog>): void {
   const ageOf = agesOfThread();
-  let lookedAt = monotonicMs();
+  let nextAt = monotonicMs();
   let lastReport: { since: number; at: number } | null = null;
-  startInterval(() => {
+  const look = () => {
     const at = monotonicMs();
-    const isLate = at - lookedAt > LOOK_MS + LATE_MS;
-    lookedAt = at;
+    const isLate = at - nextAt > LATE_MS;
     const { beat, since, label, owner } = board.read();
+    const pauseMs = since > 0 ? LOOK_MS : IDLE_LOOK_MS;
+    nextAt = at + pauseMs;
+    startTimer(look, pauseMs);
     // Without a running piece, the time since the last beat reveals a block.
     const from = since > 0 ? since : beat;
     const ms = ageOf(from);
@@ -68,7 +72,8 @@ function watch(board: Board, log: ReturnType<typeof makeLog>): void {
     const piece =
       since > 0 ? { label: names[label] ?? "unknown", owner: names[owner] ?? "unknown" } : { label: "unnamed" };
     log.warn("the event loop is blocked", { ...piece, ms: Math.round(ms), ...placeOf() });
-  }, LOOK_MS);
+  };
+  look();
 }
 
 /** State of the loop's thread (R running, D in disk wait, S sleeping) and its current system call. */
