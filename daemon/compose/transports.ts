@@ -65,6 +65,15 @@ interface DoorParts {
   peers: { own: Certificate; client: HostClient } | null;
 }
 
+/** Nearly every request of a browser needs it, and it changes once, when the port is known. */
+function urlForPeople(addresses: Addresses): () => string {
+  let known = { of: "", url: "" };
+  return () => {
+    if (known.of !== addresses.url) known = { of: addresses.url, url: peopleUrl(addresses.url) };
+    return known.url;
+  };
+}
+
 /** Opens all of them; sets their addresses. */
 export async function openDoors(base: Base, parts: DoorParts, addresses: Addresses) {
   const { config, paths, log, aside, hostId: host } = base;
@@ -112,7 +121,7 @@ export async function openDoors(base: Base, parts: DoorParts, addresses: Address
         },
         letters: { perHour: config["signup.per_hour"], perDay: config["signup.per_day"] },
         orgName: orgs.nameOf,
-        url: () => peopleUrl(addresses.url),
+        url: urlForPeople(addresses),
         hasHosts: () => (cluster?.others().length ?? 0) > 0,
         log,
       })

@@ -16,6 +16,8 @@ const REFUSED_MS = 100;
 const REQUEST = "request";
 /** Connections with a remembered caller; the least recent are evicted. */
 const MAX_CONNECTIONS = 16_384;
+/** IPv6 addresses with a remembered network; the least recent are evicted. */
+const MAX_NETWORKS = 4_096;
 
 export class Admission {
   readonly #time: LoopTime;
@@ -74,7 +76,17 @@ export class Admission {
   }
 }
 
-const netOf = (ip: string | null) => `net:${ip?.includes(":") ? networkOf(ip) : (ip ?? "unknown")}` as const;
+const netOf = (ip: string | null) => `net:${ip?.includes(":") ? networkOfIPv6(ip) : (ip ?? "unknown")}` as const;
+
+/** Parsing such an address takes microseconds. */
+const networks = new LRUCache<string, string>({ max: MAX_NETWORKS });
+function networkOfIPv6(ip: string): string {
+  const known = networks.get(ip);
+  if (known !== undefined) return known;
+  const network = networkOf(ip);
+  networks.set(ip, network);
+  return network;
+}
 
 /** Keys, sessions and sandboxes of an organization are served in turn. */
 const withinOf = ({ session, key_id }: Caller) => session?.session_id ?? key_id;

@@ -101,7 +101,7 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
   const endpoints = makeEndpoints({ ...deps, lookups });
   const takeNotice = makeNotices(deps);
   const headers = { here: pageHeaders(STYLE, SCRIPT), out: pageHeaders(STYLE, SCRIPT, true) };
-  // Nearly every request needs it, and it changes once, when the port is known.
+  // It changes once, when the port is known.
   let known = placeOf(deps.url());
   const place = () => {
     const url = deps.url();
