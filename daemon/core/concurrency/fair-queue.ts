@@ -21,16 +21,17 @@ export class FairQueue<T> {
 
   /** Takes out the next. */
   take(): T | undefined {
-    const [next] = this.#waiting;
-    if (!next) return undefined;
-    const [owner, own] = next;
-    const [item] = own;
-    own.delete(item as T);
-    // The only owner stays in place.
-    if (own.size > 0 && this.#waiting.size === 1) return item;
-    this.#waiting.delete(owner);
-    // The owner moves to the end of the order if it has more items.
-    if (own.size > 0) this.#waiting.set(owner, own);
-    return item;
+    for (const [owner, own] of this.#waiting) {
+      for (const item of own) {
+        own.delete(item);
+        // The only owner stays in place.
+        if (own.size > 0 && this.#waiting.size === 1) return item;
+        this.#waiting.delete(owner);
+        // The owner moves to the end of the order if it has more items.
+        if (own.size > 0) this.#waiting.set(owner, own);
+        return item;
+      }
+    }
+    return undefined;
   }
 }

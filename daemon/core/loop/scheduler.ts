@@ -196,9 +196,13 @@ export class LoopTime {
     return this.#current?.owner === owner ? this.#deps.now() - this.#since : null;
   }
 
-  /** Whether a piece of this owner with this label is running. */
-  isIn(owner: OwnerName, label: string): boolean {
-    return this.#current?.owner === owner && this.#current.label === label;
+  /** Labels the running piece anew, once its work is known; false if none of this owner with the label `from` is running. */
+  relabel(owner: OwnerName, from: string, label: string): boolean {
+    const piece = this.#current;
+    if (piece?.owner !== owner || piece.label !== from) return false;
+    piece.label = label;
+    this.#display?.start(this.#since, piece.account.name, label);
+    return true;
   }
 
   /** Number of queued pieces by kind of owner. */

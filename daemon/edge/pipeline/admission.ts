@@ -55,9 +55,7 @@ export class Admission {
     const enter = () => this.#time.enter(owner, operation, within);
     if (!isWithinRate) return sleep(this.#refusedMs).then(() => enter() ?? undefined);
     // The call has already queued as a request of this organization.
-    if (!this.#time.isIn(owner, REQUEST)) return enter();
-    this.#time.goesOn(owner, operation);
-    return null;
+    return this.#time.relabel(owner, REQUEST, operation) ? null : enter();
   }
 
   /** Charges the caller's organization from now on: after an await. */
