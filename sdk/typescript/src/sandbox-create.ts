@@ -1,7 +1,7 @@
 /** Creation of sandboxes and their rooms: options, defaults, and the wait until a sandbox runs. */
 import type { Calls } from "./calls.ts";
 import { CLIENT_OPTIONS, type Client, type ClientOptions } from "./client.ts";
-import { NotFoundError, ProblemError, RoomdError, UsageError } from "./errors.ts";
+import { GoneError, NotFoundError, ProblemError, RoomdError, UsageError } from "./errors.ts";
 import type { RoomCreateRequest, SandboxCreateRequest, Sandbox as SandboxRecord } from "./generated/schemas.ts";
 import { roomNameOf } from "./names.ts";
 import { checkOptions, namesOf, SANDBOX_SPELLINGS, type SandboxSpellings } from "./spellings.ts";
@@ -86,6 +86,8 @@ export const OWN_ROOM_LABEL = "roomd-sdk/own";
 const ROOM_SECONDS = 86_400;
 /** How much longer such a room lives than its sandbox. */
 export const GRACE_SECONDS = 3600;
+/** The longest time to live that the service accepts for a room. */
+const MAX_ROOM_SECONDS = 31_536_000;
 /** A sandbox with its own room hibernates after this time without use. */
 const IDLE_SECONDS = 900;
 /** Longest wait of one call for a starting sandbox. */
@@ -95,7 +97,7 @@ const IS_OVER: readonly SandboxRecord["state"][] = ["failed", "destroying", "des
 
 /** Options of the room of a sandbox with a room of its own. */
 export function ownRoomOf({ labels, maxDurationSeconds, ttlSeconds }: OwnSandboxOptions): Partial<RoomCreateRequest> {
-  const least = maxDurationSeconds === undefined ? 0 : maxDurationSeconds + GRACE_SECONDS;
+  const least = maxDurationSeconds === undefined ? 0 : Math.min(maxDurationSeconds + GRACE_SECONDS, MAX_ROOM_SECONDS);
   const ttl = ttlSeconds === undefined ? Math.max(ROOM_SECONDS, least) : ttlSeconds;
   return { labels: { ...labels, [OWN_ROOM_LABEL]: "true" }, ...(ttl === null ? {} : { ttl_seconds: ttl }) };
 }
@@ -134,8 +136,13 @@ export async function createSandbox(
 /** Ends a resource; an already ended resource is not an error. */
 export async function unlessGone(end: () => Promise<unknown>): Promise<void> {
   await end().catch((error: unknown) => {
-    if (!(error instanceof NotFoundError)) throw error;
+    if (!isGone(error)) throw error;
   });
+}
+
+function isGone(error: unknown): boolean {
+  if (error instanceof NotFoundError || error instanceof GoneError) return true;
+  return error instanceof ProblemError && error.code === "room_destroying";
 }
 
 /** Whether an error means that the call was refused, or did not reach the service. */

@@ -3,11 +3,17 @@
  * unknown whether the call was carried out: nothing is done twice.
  */
 import { randomUUID } from "node:crypto";
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
+import {
+  Agent as HttpAgent,
+  request as httpRequest,
+  type IncomingMessage,
+  validateHeaderName,
+  validateHeaderValue,
+} from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { ConnectionError, type Problem, ProblemError, problemError, TimeoutError } from "./errors.ts";
+import { ConnectionError, type Problem, ProblemError, problemError, TimeoutError, UsageError } from "./errors.ts";
 import { traceparentOf } from "./trace.ts";
 
 /** Content of a file to send. A stream can be read only once, so it is not retried. */
@@ -153,6 +159,7 @@ export class Transport {
     const deadline = performance.now() + (longestWaitOf(options) ?? DEFAULT_TIMEOUT_MS);
     const tries = new Tries(sent, options.retry ?? this.connection.retry);
     let key = options.idempotencyKey ?? randomUUID();
+    checkHeaders({ ...options.headers, "Idempotency-Key": key });
     let mayBeDone = false;
     for (;;) {
       const failed = await this.#try(sent, key, deadline, read, options);
@@ -253,6 +260,17 @@ export class Transport {
         request.destroy();
       });
     });
+  }
+}
+
+function checkHeaders(headers: Record<string, string>): void {
+  for (const [name, value] of Object.entries(headers)) {
+    try {
+      validateHeaderName(name);
+      validateHeaderValue(name, value);
+    } catch (cause) {
+      throw new UsageError(`The header ${JSON.stringify(name)} has invalid characters.`, { cause });
+    }
   }
 }
 
