@@ -18,7 +18,7 @@ from .errors import ForkError
 from .execution import Command, CommandOptions, Execution
 from .files import Files
 from .room import Room
-from .sandbox import Sandbox, SandboxOptions
+from .sandbox import ROOM_SECONDS, Sandbox, SandboxOptions
 from .service import Rooms, Templates
 from .spellings import strict
 from .terminal import AttachedTerminal, Terminal
@@ -221,10 +221,12 @@ class AsyncSandbox(Wrapped[Sandbox]):
         url: str | None = None,
         api_key: str | None = None,
         ca: str | None = None,
+        keep: bool = False,
+        ttl_seconds: int | None = ROOM_SECONDS,
         **options: Unpack[SandboxOptions],
     ) -> "AsyncSandbox":
         """Creates a sandbox in a dedicated room, which ends with it; see `Sandbox.create`."""
-        return cls(await Sandbox._create_with(AsyncioClient(url, api_key, ca), options))
+        return cls(await Sandbox._create_with(AsyncioClient(url, api_key, ca), options, keep, ttl_seconds))
 
     @classmethod
     async def connect(

@@ -316,7 +316,7 @@ def _sent(name: str, input: dict[str, Any], body: FileBody | None = None, **head
     if operation.body == "json":
         headers = {"Content-Type": "application/json", **headers}
         body = json.dumps(rest)
-    return Sent(operation.method, path, headers, body, _ALSO_ANSWERS.get(name, ()))
+    return Sent(operation.method, path, headers, body, _ALSO_ANSWERS.get(name, ()), operation.answer == "json")
 
 
 def _path_of(operation: Operation, fields: dict[str, Any]) -> str:

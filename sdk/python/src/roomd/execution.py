@@ -201,7 +201,7 @@ class Execution:
             on_stderr=on_stderr,
             kill_on_cancel=kill_on_cancel,
             max_output_bytes=options.get("max_output_bytes"),
-            timeout_ms=left_ms,
+            wait_ms=left_ms,
         )
 
     @blocking
@@ -225,19 +225,21 @@ class Execution:
         on_stderr: OutputHeard | None = None,
         kill_on_cancel: bool = False,
         max_output_bytes: int | None = None,
+        wait_ms: float | None = None,
         timeout_ms: float | None = None,
     ) -> CommandResult:
         """Waits for its end. A command that fails is no error: see `exit_code`.
 
         With `kill_on_cancel` a cancelled call, or a callback that raises, ends the command as well as the wait. With
-        `timeout_ms` it raises TimeoutError after this time, and the command continues.
+        `wait_ms` it raises TimeoutError after this time, and the command continues; `timeout_ms` is an alias.
         """
+        wait_ms = timeout_ms if wait_ms is None else wait_ms
         most = MAX_OUTPUT_BYTES if max_output_bytes is None else max_output_bytes
         streams = {"stdout": _Heard(on_stdout, most), "stderr": _Heard(on_stderr, most)}
         was_lost = False
         try:
             # An exception in this block closes the stream immediately.
-            async with aclosing(self._told(timeout_ms)) as told:
+            async with aclosing(self._told(wait_ms)) as told:
                 async for each in told:
                     if isinstance(each, OutputPart):
                         streams[each.stream].take(each.bytes)
@@ -246,7 +248,7 @@ class Execution:
                     else:
                         return _result(self.id, each, streams["stdout"], streams["stderr"], was_lost)
         except TimeoutError as error:
-            if timeout_ms is None:
+            if wait_ms is None:
                 raise
             raise TimeoutError(f"The command {self.id} has not ended in time and continues.") from error
         except BaseException as error:
@@ -309,9 +311,9 @@ class Execution:
                 offset += len(part)
             self._written = offset
 
-    async def _told(self, timeout_ms: float | None = None) -> AsyncGenerator[OutputPart | ExitEvent | None, None]:
+    async def _told(self, wait_ms: float | None = None) -> AsyncGenerator[OutputPart | ExitEvent | None, None]:
         """Yields its output and last its exit event; None if output is missing that the service no longer keeps."""
-        calls = Calls({} if timeout_ms is None else {"timeout_ms": timeout_ms})
+        calls = Calls({} if wait_ms is None else {"wait_ms": wait_ms})
         after: int | None = None
         while True:
             try:

@@ -74,6 +74,8 @@ class Sent:
     body: FileBody | None = None
     answers: tuple[int, ...] = ()
     """Error statuses whose response counts as a success."""
+    has_json_answer: bool = False
+    """Whether a response with another content is from another server."""
 
 
 Known = Literal["lost", "running", "turned_away", "refused"]
@@ -214,7 +216,10 @@ class Transport:
             try:
                 wire = await self._wire_for(sent, deadline)
                 answer = await self._once(wire, sent, body, key, deadline, headers)
-                if answer.status < 300 or (answer.status in sent.answers and answer.is_json):
+                is_answer = answer.status < 300 or answer.status in sent.answers
+                # A response without a type is the rest of a truncated one: its parsing fails, and it is retried.
+                is_foreign = sent.has_json_answer and not answer.is_json and "content-type" in answer.headers
+                if is_answer and not is_foreign:
                     return (await read(answer, deadline),)
             except SourceFailed as failed:
                 raise failed.error
