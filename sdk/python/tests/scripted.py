@@ -12,8 +12,6 @@ from roomd import Client
 Reply = tuple[int, dict[str, str], str]
 ROOM = {"room_id": "a"}
 
-BROKEN: Reply = (200, {"Content-Type": "application/json", "Content-Length": "99", "Connection": "close"}, "{")
-
 
 def ok(value: Any) -> Reply:
     return 200, {"Content-Type": "application/json"}, json.dumps(value)
@@ -30,13 +28,6 @@ def lines(*events: dict[str, Any]) -> Reply:
 
 def out(seq: int, text: str = "") -> dict[str, Any]:
     return {"type": "stdout", "seq": seq, "data_b64": text}
-
-
-def sandbox(state: str) -> dict[str, Any]:
-    return {"room_id": "a", "sandbox_id": "sbx_1", "state": state, "status": {"message": "No space left."}}
-
-
-RUNNING = sandbox("running")
 
 
 class ScriptedService(unittest.TestCase):
@@ -81,9 +72,6 @@ class ScriptedService(unittest.TestCase):
         self.client = Client(f"http://127.0.0.1:{server.server_port}/below", "key-1")
         for end in (server.server_close, serving.join, server.shutdown, self.client.close):
             self.addCleanup(end)
-
-    def keys(self) -> list[str]:
-        return [headers["Idempotency-Key"] for _, headers, _ in self.asked]
 
     def sent(self) -> list[dict[str, Any]]:
         """The JSON bodies of the requests."""

@@ -58,13 +58,9 @@ class ProblemTest(unittest.TestCase):
         with self.assertRaises(ProblemError):
             self.roomd.rooms.open("a/b").get()
 
-    def test_an_invalid_call_raises_before_the_request(self) -> None:
+    def test_a_call_without_a_field_of_its_path_raises(self) -> None:
         with self.assertRaises(TypeError):
             self.roomd.client.call("room_get")  # type: ignore[call-overload] # tested here
-        with self.assertRaises(RoomdError):
-            self.roomd.client.call("file_get", room_id="a", path="b")  # type: ignore[call-overload] # as above
-        with self.assertRaises(RoomdError):
-            Roomd(url="roomd.example.org")
 
 
 class ProcessesTest(unittest.TestCase):
@@ -79,17 +75,12 @@ class ProcessesTest(unittest.TestCase):
             ended = StreamError(event)
             other = pickle.loads(pickle.dumps(ended))
             self.assertEqual((str(other), other.code, other.retryable), (str(ended), ended.code, True))
+        self.assertTrue(issubclass(ConnectionError, builtins.ConnectionError))
         for plain in (RoomdError("a"), ConnectionError("a"), TimeoutError("a"), Cancelled("a")):
             self.assertEqual(str(pickle.loads(pickle.dumps(plain))), "a")
 
 
 class UnreachableTest(unittest.TestCase):
-    def test_names_the_url(self) -> None:
-        with Roomd(url="http://127.0.0.1:9") as nowhere, self.assertRaises(ConnectionError) as failed:
-            nowhere.client.call("health", {"timeout_ms": 300})
-        self.assertIn("http://127.0.0.1:9", str(failed.exception))
-        self.assertIsInstance(failed.exception, builtins.ConnectionError)
-
     def test_the_timeout_of_the_caller_is_kept(self) -> None:
         with Roomd() as roomd, roomd.rooms.create("py-late") as room, self.assertRaises(TimeoutError) as late:
             room.agent("a").subscribe([])

@@ -7,7 +7,7 @@ import time
 from typing import Any
 from unittest import mock
 
-from roomd import AsyncSandbox, Cancel, Cancelled, CommandResult, ProblemError, Sandbox, TimeoutError
+from roomd import AsyncSandbox, Cancel, Cancelled, CommandResult, Sandbox, TimeoutError
 from roomd.client import AsyncioClient
 
 from .scripted import Reply, ScriptedService, lines, ok, problem
@@ -21,7 +21,6 @@ def ended(seq: int) -> dict[str, Any]:
     return {"type": "exit", "seq": seq, "exit_code": 0, "signal": None, "timed_out": False, "duration_ms": 1}
 
 
-GONE = problem(410, "history_gone", False)
 SILENT: Reply = (200, {"Content-Type": "application/x-ndjson", "Content-Length": "9999"}, "")
 
 
@@ -50,21 +49,6 @@ class ExecTest(ScriptedService):
         self.sandbox.start("cat")
         self.assertNotIn("stdin_open", self.sent()[0])
 
-    def test_continues_at_the_oldest_kept_output_and_reports_the_gap(self) -> None:
-        done = self.exec(GONE, ok({"oldest_seq": 40}), lines(said(40, "x"), ended(41)))
-        self.assertEqual((done.stdout, done.truncated, done.exit_code), ("x", True, 0))
-        self.assertEqual(self.asked[-1][0].partition("?")[2], "after=39")
-        slow = lines(said(1, "a"), {"type": "error", "code": "history_gone", "detail": "", "retryable": False})
-        done = self.exec(slow, ok({"oldest_seq": 9}), lines(said(9, "b"), ended(10)))
-        self.assertEqual((done.stdout, done.truncated), ("ab", True))
-        self.assertFalse(self.exec(lines(ended(1))).truncated)
-
-    def test_raises_if_output_stays_missing(self) -> None:
-        with self.assertRaises(ProblemError):
-            self.exec(GONE, ok({"oldest_seq": 9}), GONE, ok({"oldest_seq": 9}))
-        with self.assertRaises(ProblemError):
-            self.exec(GONE, GONE)
-
     def test_limits_the_result_but_not_the_callback(self) -> None:
         heard: list[str] = []
         reply = lines(said(1, "abc"), said(2, "def"), said(3, "xy", "stderr"), ended(4))
@@ -85,13 +69,6 @@ class ExecTest(ScriptedService):
             self.assertLess(time.monotonic() - started, 3)
             self.assertEqual(self.methods, ["POST", "GET"])
         self.assertEqual(self.exec(lines(ended(1)), wait_ms=float("inf")).exit_code, 0)
-
-    def test_only_a_given_timeout_is_reported_as_that_of_the_command(self) -> None:
-        said = TimeoutError("The service has not answered in time.")
-        for timeout_ms, text in ((None, str(said)), (60_000, "The command c has not ended in time and continues.")):
-            with mock.patch.object(self.client._transport, "send", side_effect=said), self.assertRaises(TimeoutError) as late:
-                self.sandbox.execution("c").wait(timeout_ms=timeout_ms)
-            self.assertEqual(str(late.exception), text)
 
     def test_a_slow_consumer_does_not_time_out(self) -> None:
         with mock.patch("roomd.stream.SILENT_SECONDS", 0.2):

@@ -1,40 +1,18 @@
-"""Read positions in an inbox: one for each filter, set by the service, with one wait at a time."""
+"""Waits at an inbox: one at a time, and none loses a message."""
 
 import asyncio
 import threading
 import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 from roomd import AsyncRoomd, Cancel, Cancelled, Roomd
 from roomd.room import Room
 
-from .scripted import ScriptedService, ok
-
-
-def page(seq: int, next_after: int) -> Any:
-    return ok({"items": [{"seq": seq, "payload": seq}], "next_after": next_after})
+from .scripted import ScriptedService
 
 
 class PlaceTest(ScriptedService):
-    def test_is_set_by_the_service(self) -> None:
-        agent = Room(self.client, "a").agent("b")
-        # The second message is redelivered.
-        self.replies = [page(7, 7), page(3, 7), page(8, 8)]
-        self.assertEqual([(agent.wait() or {}).get("seq") for _ in range(3)], [7, 3, 8])
-        self.assertEqual([_after(path) for path, _, _ in self.asked], [None, "7", "7"])
-
-    def test_is_separate_for_each_filter(self) -> None:
-        agent = Room(self.client, "a").agent("b")
-        self.replies = [page(7, 7), page(3, 3), page(8, 8), page(4, 4), page(9, 9)]
-        agent.wait(topic="x")
-        agent.wait()
-        agent.wait(topic="x")
-        agent.wait()
-        agent.wait(topic="x", kind="event")
-        self.assertEqual([_after(path) for path, _, _ in self.asked], [None, None, "7", "3", None])
-
     def test_is_kept_by_the_room(self) -> None:
         room = Room(self.client, "a")
         self.assertIs(room.agent("b"), room.agent("b"))
@@ -114,8 +92,3 @@ class AsyncWaitsTest(unittest.IsolatedAsyncioTestCase):
                 pass
             await room.get()
             await room.destroy()
-
-
-def _after(path: str) -> str | None:
-    found = [part for part in path.partition("?")[2].split("&") if part.startswith("after=")]
-    return found[0].removeprefix("after=") if found else None

@@ -10,7 +10,7 @@ import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from roomd import AsyncRoomd, ConflictError, ConnectionError
+from roomd import AsyncRoomd, ConnectionError
 
 from .surroundings import PROXY, asked, happens, restart, shaken
 
@@ -33,29 +33,6 @@ class NetworkTest(unittest.TestCase):
                 created = self.roomd.client.call("audit_list", room_id=room.id, event="room.created")
                 self.assertEqual(len(created["items"]), 1)
 
-    def test_a_message_is_sent_once_despite_a_lost_answer(self) -> None:
-        room = self.roomd.rooms.create("py-sent-once")
-        room.agent("b").subscribe([])
-        happens(1, "answer_lost")
-        room.agent("a").send("b", "hello")
-        self.assertEqual(len(asked()), 2)
-        items = self.roomd.client.call("agent_wait", room_id=room.id)["items"]
-        self.assertEqual([each["payload"] for each in items], ["hello"])
-
-    def test_a_file_is_complete_despite_interrupted_answers(self) -> None:
-        drive = self.roomd.rooms.create("py-whole").drive
-        happens(1, "answer_lost")
-        drive.write("/x", "12345")
-        self.assertEqual(drive.read_text("/x"), "12345")
-        for read in (lambda: drive.read_text("/x"), lambda: drive.read("/x").decode()):
-            happens(1, {"cutAfterBytes": 3})
-            self.assertEqual(read(), "12345")
-            self.assertEqual(len(asked()), 2)
-        # A streamed file is not resumed: the reader gets an error.
-        happens(1, {"cutAfterBytes": 3})
-        with self.assertRaises(ConnectionError), drive.open("/x") as download:
-            download.read()
-
     def test_an_interrupted_download_keeps_the_previous_file(self) -> None:
         drive = self.roomd.rooms.create("py-cut-download").drive
         drive.write("/x", "12345")
@@ -70,32 +47,6 @@ class NetworkTest(unittest.TestCase):
             drive.download("/x", local)
             self.assertEqual((local.read_text(), os.listdir(directory)), ("12345", ["x"]))
             self.assertEqual(local.stat().st_mode & 0o777, 0o640)
-
-    def test_a_body_that_can_be_read_only_once_is_sent_once(self) -> None:
-        drive = self.roomd.rooms.create("py-one-try").drive
-        happens(1, "answer_lost")
-        with self.assertRaises(ConnectionError):
-            drive.write("/x", iter([b"1", b"2"]))
-        self.assertEqual(len(asked()), 1)
-
-    def test_a_given_key_is_kept(self) -> None:
-        happens(1, "refused")
-        self.roomd.rooms.create("py-own-key", idempotency_key="mine")
-        self.assertEqual({each["idempotencyKey"] for each in asked()}, {"mine"})
-
-    def test_a_permanent_error_is_not_retried(self) -> None:
-        self.roomd.rooms.create("py-there")
-        happens(0, None)
-        with self.assertRaises(ConflictError):
-            self.roomd.rooms.create("py-there")
-        self.assertEqual(len(asked()), 1)
-
-    def test_an_interrupted_answer_is_requested_again(self) -> None:
-        self.roomd.rooms.create("py-cut-answer")
-        for at in (0, 1, 40):
-            happens(1, {"cutAfterBytes": at})
-            self.assertEqual(self.roomd.rooms.open("py-cut-answer").get()["room_id"], "py-cut-answer")
-            self.assertEqual(len(asked()), 2)
 
     def test_a_stream_that_breaks_at_any_byte_is_resumed(self) -> None:
         room = self.roomd.rooms.create("py-cut")

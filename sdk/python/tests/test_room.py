@@ -35,12 +35,6 @@ class RoomTest(OfRooms):
         with self.assertRaises(NotFoundError):
             room.get()
 
-    def test_lists_are_read_page_by_page(self) -> None:
-        for index in range(3):
-            self.roomd.rooms.create(f"page-{index}")
-        found = {each["room_id"] for each in self.roomd.client.items("room_list", limit=1)}
-        self.assertLessEqual({"page-0", "page-1", "page-2"}, found)
-
     def test_yields_its_events(self) -> None:
         room = self.roomd.rooms.create("py-told")
         seen: list[str] = []

@@ -57,19 +57,4 @@ describe("a created object", () => {
     const [one, other] = await askedByTwo(work, {});
     expect(other?.key).not.toBe(one?.key);
   });
-
-  test("with a key has the names that the SDK for Python gives it", async () => {
-    const digest = "e844adc60c72d254b27e713b88e72a83";
-    const roomd = new Roomd({ url: service.url });
-    for (const [, work] of WORKS) await work(roomd, { idempotencyKey: "build-1" });
-    roomd.close();
-    expect(service.bodies()).toMatchObject([
-      { room_id: `sdk-${digest}` },
-      { agent_id: "w", memory_mib: 512 },
-      { exec_id: `sdk-${digest}` },
-      { message_id: `sdk-${digest}` },
-      { message_id: `sdk-${digest}` },
-      { messages: [{ message_id: `sdk-${digest}-0` }, { message_id: `sdk-${digest}-1` }] },
-    ]);
-  });
 });

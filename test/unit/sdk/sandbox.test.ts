@@ -28,37 +28,6 @@ afterEach(() => {
   service.stop();
 });
 
-const create = (options = {}) => roomd.rooms.open("a").createSandbox("w", { memoryMib: 512, ...options });
-const CREATE = "POST /v1/rooms/a/sandboxes/from-template";
-const GET = "GET /v1/rooms/a/sandboxes/sbx_1";
-
-describe("a new sandbox", () => {
-  test("is awaited until it runs commands", async () => {
-    answers = { [CREATE]: [sandbox("creating")], [GET]: [sandbox("starting"), sandbox("running")] };
-    await create();
-    expect(service.asked.map(({ method }) => method)).toEqual(["POST", "GET", "GET"]);
-    expect(service.asked[1]?.path).toContain("?wait_ms=50000");
-  });
-
-  test("is not polled once it runs", async () => {
-    answers = { [CREATE]: [sandbox("running")] };
-    await create();
-    expect(service.asked).toHaveLength(1);
-  });
-
-  test("is awaited as long as the caller allows", async () => {
-    answers = { [CREATE]: [sandbox("starting")], [GET]: [sandbox("starting")] };
-    await expect(create({ timeoutMs: 300 })).rejects.toMatchObject({ name: "TimeoutError" });
-  });
-
-  test("that has failed or is gone throws", async () => {
-    answers = { [CREATE]: [sandbox("starting")], [GET]: [sandbox("failed")] };
-    await expect(create()).rejects.toThrow("No guest.");
-    answers = { [CREATE]: [sandbox("starting")] };
-    await expect(create()).rejects.toMatchObject({ code: "sandbox_not_found" });
-  });
-});
-
 describe("a sandbox with a room to itself", () => {
   const ROOMS = "POST /v1/rooms";
   const ended = () => service.asked.filter(({ method }) => method === "DELETE");
@@ -73,27 +42,6 @@ describe("a sandbox with a room to itself", () => {
     left.abort(new Error("gone"));
     await expect(made).rejects.toThrow("gone");
     expect(ended().map(({ path }) => path)).toEqual([`/v1/rooms/${service.bodies()[0]?.room_id}?drive=delete`]);
-  });
-
-  test("has no room to end if its creation was refused", async () => {
-    answers = { [ROOMS]: [problem(403, "forbidden", false)] };
-    await expect(createOwn()).rejects.toMatchObject({ code: "forbidden" });
-    expect(ended()).toEqual([]);
-  });
-
-  test("ends its room if the sandbox cannot be created", async () => {
-    answers = { [ROOMS]: [ok({ room_id: "a" })] };
-    await expect(createOwn()).rejects.toMatchObject({ code: "sandbox_not_found" });
-    expect(ended()).toHaveLength(1);
-  });
-
-  test("leaves the room to an earlier call with the same idempotency key and other options", async () => {
-    answers = { [ROOMS]: [ok({ room_id: "a" })] };
-    await roomd.rooms.create({ idempotencyKey: "k" });
-    const name = String(service.bodies()[0]?.room_id);
-    answers[`POST /v1/rooms/${name}/sandboxes/from-template`] = [problem(409, "idempotency_key_reused", false)];
-    await expect(createOwn({ idempotencyKey: "k" })).rejects.toMatchObject({ code: "idempotency_key_reused" });
-    expect(ended()).toEqual([]);
   });
 
   test("uses its client's options for calls, and the call's for the end", async () => {

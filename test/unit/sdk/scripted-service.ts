@@ -6,26 +6,41 @@ export interface Reply {
   status: number;
   headers: Record<string, string>;
   text: string;
+  /** The service no longer listens after this reply. */
+  isLast?: true;
 }
 
 export interface Asked {
   method: string;
   path: string;
   headers: IncomingHttpHeaders;
+  /** Time of arrival in ms. */
+  at: number;
   /** Once all of it has come. */
   body: string;
 }
 
 export const JSON_TYPE = { "Content-Type": "application/json" };
 
-/** An answer that is cut. */
+/** A response that is interrupted. */
 export const BROKEN: Reply = { status: 200, headers: { ...JSON_TYPE, "Content-Length": "99" }, text: "{" };
+/** The connection closes before a response. */
+export const CLOSED: Reply = { status: 0, headers: {}, text: "" };
+
+/** A response that starts, and never ends. */
+export const stalled = (status: number, headers: Record<string, string>, text = "{"): Reply => ({
+  status,
+  headers: { ...headers, "Content-Length": "9999", "X-Stalls": "1" },
+  text,
+});
 
 export const ok = (value: unknown): Reply => ({ status: 200, headers: JSON_TYPE, text: JSON.stringify(value) });
 export const problem = (status: number, code: string, retryable: boolean, retryAfter = "0", details = {}): Reply => ({
   status,
   headers: { "Content-Type": "application/problem+json", "Retry-After": retryAfter },
-  text: JSON.stringify({ status, code, retryable, detail: `${code}.`, hint: null, details, errors: [] }),
+  text: JSON.stringify({
+    ...{ status, code, retryable, detail: `${code}.`, hint: null, request_id: "req_1", details, errors: [] },
+  }),
 });
 export const lines = (...events: object[]): Reply => ({
   status: 200,
@@ -44,7 +59,7 @@ export class ScriptedService {
   }
 
   /** Null is no answer at all. A text shorter than its Content-Length is cut; with X-Stalls nothing more comes of it. */
-  static async start(answer: (request: Asked) => Reply | null): Promise<ScriptedService> {
+  static async start(answer: (request: Asked) => Reply | null, port = 0): Promise<ScriptedService> {
     const server = createServer();
     const service = new ScriptedService(server);
     server.on("connection", (socket) => {
@@ -52,7 +67,8 @@ export class ScriptedService {
       socket.on("close", () => service.connections--);
     });
     server.on("request", (request, response) => {
-      const recorded = { method: request.method ?? "", path: request.url ?? "", headers: request.headers, body: "" };
+      const { method = "", url: path = "", headers: received } = request;
+      const recorded = { method, path, headers: received, at: performance.now(), body: "" };
       service.asked.push(recorded);
       request.setEncoding("utf8");
       request.on("data", (text: string) => {
@@ -61,14 +77,16 @@ export class ScriptedService {
       request.on("end", () => {
         const reply = answer(recorded);
         if (reply === null) return;
-        const { status, headers, text } = reply;
+        const { status, headers, text, isLast } = reply;
+        if (isLast) server.close();
+        if (status === 0) return void response.destroy();
         response.writeHead(status, headers);
         if (headers["Content-Length"] === undefined) response.end(text);
         else if (headers["X-Stalls"] !== undefined) response.write(text);
         else response.write(text, () => response.destroy());
       });
     });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
     return service;
   }
 

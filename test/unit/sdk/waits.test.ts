@@ -1,4 +1,4 @@
-/** Timeouts of the SDK: the caller's, for every kind of wait. */
+/** Limits of waits in the SDK for TypeScript: latency, turns, signals and sources. */
 import { afterEach, describe, expect, test, vi } from "vitest";
 import {
   Agent,
@@ -8,7 +8,7 @@ import {
   ProblemError,
   Roomd,
 } from "../../../sdk/typescript/src/index.ts";
-import { type Asked, ok, type Reply, ScriptedService } from "./scripted-service.ts";
+import { ok, ScriptedService, stalled } from "./scripted-service.ts";
 
 type Call = (name: string, input: Record<string, unknown>, options: CallOptions) => Promise<unknown>;
 
@@ -78,37 +78,11 @@ describe("an agent", () => {
 });
 
 describe("an endless operation", () => {
-  const STREAM: Reply = {
-    status: 200,
-    headers: { "Content-Type": "application/x-ndjson", "Content-Length": "99", "X-Stalls": "1" },
-    text: '{"type":"ping"}\n',
-  };
-  const stalls = ({ path }: Asked) =>
-    /\/(stream|files)/.test(path) ? STREAM : ok({ template_id: "t", build_id: "b" });
-  const sandboxOf = (roomd: Roomd) => roomd.rooms.open("a").sandbox("w");
-  const SOON = { timeoutMs: 200 };
-
-  test.each<[string, (roomd: Roomd) => Promise<unknown>]>([
-    ["a command", (roomd) => sandboxOf(roomd).exec("true", { waitMs: SOON.timeoutMs })],
-    ["a command that was begun before", (roomd) => sandboxOf(roomd).execution("e").wait(SOON)],
-    ["a command's output", (roomd) => Array.fromAsync(sandboxOf(roomd).execution("e").output(SOON))],
-    ["a file that is read", (roomd) => sandboxOf(roomd).files.read("/x", SOON)],
-    ["a list of files", (roomd) => Array.fromAsync(sandboxOf(roomd).files.list("/x", SOON))],
-    ["a file that is written", (roomd) => sandboxOf(roomd).files.write("/x", "x", SOON)],
-    ["a template that is built", (roomd) => roomd.templates.build({ template_id: "t" } as never, SOON)],
-    ["a stream of events", ({ client }) => Array.fromAsync(client.events("org_events", { org_id: "self" }, SOON))],
-  ])("is awaited as long as the caller allows: %s", async (_, work) => {
-    const service = await ScriptedService.start(stalls);
-    const roomd = new Roomd({ url: service.url });
-    await expect(work(roomd)).rejects.toMatchObject({ name: "TimeoutError" });
-    roomd.close();
-    service.stop();
-  });
-
   test("does not end its command if only its time limit has passed", async () => {
-    const service = await ScriptedService.start(stalls);
+    const stream = stalled(200, { "Content-Type": "application/x-ndjson" }, '{"type":"ping"}\n');
+    const service = await ScriptedService.start(({ path }) => (path.includes("/stream") ? stream : ok({})));
     const roomd = new Roomd({ url: service.url });
-    const done = sandboxOf(roomd).exec("true", { waitMs: SOON.timeoutMs, killOnAbort: true });
+    const done = roomd.rooms.open("a").sandbox("w").exec("true", { waitMs: 200, killOnAbort: true });
     await expect(done).rejects.toMatchObject({ name: "TimeoutError" });
     roomd.close();
     service.stop();
