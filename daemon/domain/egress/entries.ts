@@ -14,38 +14,47 @@ export type Entry = (
   port: number | null;
 };
 
-/** Parses an entry, or returns why it is invalid: words that follow its name in a sentence. */
-export function readEntry(text: string): Entry | { refused: string } {
+/** Why an entry is invalid: words that follow its name in a sentence. */
+export const REFUSALS = {
+  length: "is too long",
+  url: "is a URL; write the host name alone",
+  port: "has a port outside 1 to 65535",
+  prefix: "has an invalid prefix length",
+  range: "is a loopback, link-local or multicast address",
+  numeric: "is an address in an unusual spelling; write it as a.b.c.d",
+  loopback: "is the guest's or the host's own loopback",
+  suffix: "is a wildcard over a public suffix",
+  syntax: "is neither an address, a CIDR nor a host name",
+} as const;
+interface RefusedEntry {
+  refused: keyof typeof REFUSALS;
+}
+
+/** Parses an entry, or returns why it is invalid. */
+export function readEntry(text: string): Entry | RefusedEntry {
   if (text === "*") return { kind: "any", port: null };
-  if (text.length > MAX_CHARACTERS) return { refused: "is too long" };
-  if (text.includes("://") || (text.includes("/") && !/\/\d{1,3}\]?(:\d*)?$/.test(text))) {
-    return { refused: "is a URL; write the host name alone" };
-  }
+  if (text.length > MAX_CHARACTERS) return { refused: "length" };
+  if (text.includes("://") || (text.includes("/") && !/\/\d{1,3}\]?(:\d*)?$/.test(text))) return { refused: "url" };
   const { host, port } = splitPort(text);
-  if (port !== null && !(port >= 1 && port <= 65_535)) return { refused: "has a port outside 1 to 65535" };
+  if (port !== null && !(port >= 1 && port <= 65_535)) return { refused: "port" };
   const [base = ""] = host.split("/");
   if (readRange(base)) {
     const range = readRange(host);
-    if (!range) return { refused: "has an invalid prefix length" };
-    if (UNNAMEABLE.some((unnameable) => within(range, unnameable))) {
-      return { refused: "is a loopback, link-local or multicast address" };
-    }
+    if (!range) return { refused: "prefix" };
+    if (UNNAMEABLE.some((unnameable) => within(range, unnameable))) return { refused: "range" };
     return { kind: "range", ...range, port };
   }
-  return host.includes("/") ? { refused: NEITHER } : readName(host, port);
+  return host.includes("/") ? { refused: "syntax" } : readName(host, port);
 }
 
-const NEITHER = "is neither an address, a CIDR nor a host name";
-
-function readName(host: string, port: number | null): Entry | { refused: string } {
+function readName(host: string, port: number | null): Entry | RefusedEntry {
   const wildcard = host.startsWith("*.");
   const written = wildcard ? host.slice(2) : host;
-  if (looksNumeric(written)) return { refused: "is an address in an unusual spelling; write it as a.b.c.d" };
+  if (looksNumeric(written)) return { refused: "numeric" };
   const name = canonicalName(written);
-  if (name === null) return { refused: NEITHER };
-  if (name === "localhost" || name.endsWith(".localhost"))
-    return { refused: "is the guest's or the host's own loopback" };
-  if (wildcard && isPublicSuffix(name)) return { refused: "is a wildcard over a public suffix" };
+  if (name === null) return { refused: "syntax" };
+  if (name === "localhost" || name.endsWith(".localhost")) return { refused: "loopback" };
+  if (wildcard && isPublicSuffix(name)) return { refused: "suffix" };
   return { kind: "name", name, wildcard, port };
 }
 

@@ -1,6 +1,6 @@
 /** Storage of an egress list in a sandbox's row. The effect of the list is in domain/egress. */
 import type { RuleBreak } from "../../core/call/operation.ts";
-import { readEntry } from "../egress/entries.ts";
+import { REFUSALS, readEntry } from "../egress/entries.ts";
 import type { SandboxRow } from "./table.ts";
 
 type EgressColumns = Pick<SandboxRow, "egress_mode" | "egress_allowlist">;
@@ -11,7 +11,7 @@ export function egressRules(field: string, entries: readonly string[] | undefine
     const read = readEntry(entry);
     if (!("refused" in read)) return [];
     const at = `${field}[${index}]`;
-    return [{ field: at, code: "invalid_egress_entry", message: `${at} ${read.refused}.` }];
+    return [{ field: at, code: "invalid_egress_entry", message: `${at} ${REFUSALS[read.refused]}.` }];
   });
 }
 

@@ -1,7 +1,7 @@
 /** Names and entries of an egress list: how they are written, compared and refused. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { readEntry } from "../../../../daemon/domain/egress/entries.ts";
+import { REFUSALS, readEntry } from "../../../../daemon/domain/egress/entries.ts";
 import { canonicalName } from "../../../../daemon/domain/egress/names.ts";
 
 describe("a name", () => {
@@ -83,17 +83,10 @@ const ENTRIES = [
   ["[2600::/16]:443", { kind: "range", family: 6, base: 0x2600n << 112n, prefix: 16, port: 443 }],
 ] as const;
 
-const LOOPBACK = "is a loopback, link-local or multicast address";
-const NEITHER = "is neither an address, a CIDR nor a host name";
-const ODD = "is an address in an unusual spelling; write it as a.b.c.d";
-const URL_ALONE = "is a URL; write the host name alone";
-const SUFFIX = "is a wildcard over a public suffix";
-const PORT = "has a port outside 1 to 65535";
-
-const REFUSED: Record<string, string[]> = {
-  [SUFFIX]: ["*.com", "*.co.uk", "*.github.io", "*.local", "*.s3.amazonaws.com", "*.ck"],
-  [URL_ALONE]: ["http://example.org", "https://example.org:443/x", "example.org/x", "//example.org"],
-  [LOOPBACK]: [
+const REFUSED: Record<keyof typeof REFUSALS, string[]> = {
+  suffix: ["*.com", "*.co.uk", "*.github.io", "*.local", "*.s3.amazonaws.com", "*.ck"],
+  url: ["http://example.org", "https://example.org:443/x", "example.org/x", "//example.org"],
+  range: [
     ...[
       "127.0.0.1",
       "127.8.0.0/16",
@@ -107,12 +100,12 @@ const REFUSED: Record<string, string[]> = {
     ],
     ...["::ffff:127.0.0.1", "64:ff9b::127.0.0.1", "::ffff:169.254.169.254"],
   ],
-  [ODD]: ["127.1", "2130706433", "0x7f000001", "0177.0.0.1", "1.2.3.256", "10.1:80"],
-  [PORT]: ["example.org:0", "example.org:65536", "example.org:", "[::2]:"],
-  [NEITHER]: ["", " ", "a b", "*.", "*.*.org", "a.*.org", "*a.org", "user@example.org", "[example.org", "a:b"],
-  "is the guest's or the host's own loopback": ["localhost", "a.localhost", "LOCALHOST."],
-  "has an invalid prefix length": ["10.0.0.0/33"],
-  "is too long": ["a".repeat(301)],
+  numeric: ["127.1", "2130706433", "0x7f000001", "0177.0.0.1", "1.2.3.256", "10.1:80"],
+  port: ["example.org:0", "example.org:65536", "example.org:", "[::2]:"],
+  syntax: ["", " ", "a b", "*.", "*.*.org", "a.*.org", "*a.org", "user@example.org", "[example.org", "a:b"],
+  loopback: ["localhost", "a.localhost", "LOCALHOST."],
+  prefix: ["10.0.0.0/33"],
+  length: ["a".repeat(301)],
 };
 
 describe("an entry", () => {
@@ -147,7 +140,7 @@ describe("an entry", () => {
       fc.property(text, (written) => {
         const entry = readEntry(written);
         return "refused" in entry
-          ? entry.refused.length > 0
+          ? entry.refused in REFUSALS
           : entry.port === null || (entry.port > 0 && entry.port < 65_536);
       }),
     );
