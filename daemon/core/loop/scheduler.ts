@@ -196,7 +196,7 @@ export class LoopTime {
     return this.#current?.owner === owner ? this.#deps.now() - this.#since : null;
   }
 
-  /** Labels the running piece anew, once its work is known; false if none of this owner with the label `from` is running. */
+  /** Replaces the label of the running piece, once its work is known; false if none of this owner with the label `from` is running. */
   relabel(owner: OwnerName, from: string, label: string): boolean {
     const piece = this.#current;
     if (piece?.owner !== owner || piece.label !== from) return false;
