@@ -2,7 +2,7 @@
 import type { RoomState } from "../../../shared/api/rooms.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import { ServiceError } from "../service-error.ts";
-import type { Caller } from "./operation.ts";
+import type { Caller, KeyCall } from "./operation.ts";
 
 export interface RoomTarget {
   room_id: string;
@@ -19,6 +19,18 @@ export interface RoomTarget {
 
 /** Finds a room of the caller's organization. Throws room_not_found, also for another organization's room. */
 export type FindRoom = (caller: Caller, roomId: string) => RoomTarget;
+
+/** The room of a request path, which the call's audit record names. Throws room_not_found. */
+export function findRoom<Room extends { room_id: string; room_uid: string }>(
+  deps: { findRoom(caller: Caller, roomId: string): Room },
+  call: KeyCall,
+  params: Record<string, string>,
+): Room {
+  const room = deps.findRoom(call.caller, String(params.room_id));
+  call.audit.room_id = room.room_id;
+  call.audit.room_uid = room.room_uid;
+  return room;
+}
 
 /** Throws room_moving: a room has no access while its next host is undecided. */
 export function requireHere(room: Pick<RoomTarget, "room_id" | "is_moving">): void {

@@ -6,7 +6,7 @@ import { barrierArrive, DEFAULT_BARRIER_WAIT_MS } from "../../../shared/api/barr
 import type { InputOf } from "../../../shared/api/contract.ts";
 import type { CallEffects } from "../../core/call/call-effects.ts";
 import { type Bound, bind } from "../../core/call/operation.ts";
-import { type RoomTarget, requireActive } from "../../core/call/room-target.ts";
+import { findRoom, type RoomTarget, requireActive } from "../../core/call/room-target.ts";
 import { monotonicMs, now } from "../../core/clock.ts";
 import type { AgentWait } from "../../core/concurrency/wait-graph.ts";
 import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
@@ -14,12 +14,14 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { actingAs } from "../agents/index.ts";
 import type { BarrierDeps } from "./deps.ts";
-import { barrierBell, findRoom } from "./find.ts";
 import { arrive, KEPT_GENERATIONS, missingOf, requireSameTerms, requireWhole, type Terms, termsOf } from "./state.ts";
 import { bytesOf, findBarrier, removeGenerations, saveBarrier } from "./store.ts";
 import type { BarrierRow } from "./table.ts";
 
 type Input = InputOf<typeof barrierArrive>;
+
+/** Name of the bell that wakes the calls that wait at a barrier. */
+export const barrierBell = (barrierId: string) => `barrier ${barrierId}`;
 
 export function makeArrive(deps: BarrierDeps): Bound {
   const { agents, bells, database } = deps;

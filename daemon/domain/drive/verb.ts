@@ -1,6 +1,7 @@
 /** Common part of all drive verbs: their room, its drive held open, and the mapping of its errors. */
 import type { Operation } from "../../../shared/api/contract.ts";
 import { type Bound, bind, type Done, type KeyCall, type Verb } from "../../core/call/operation.ts";
+import { findRoom } from "../../core/call/room-target.ts";
 import type { Pieces } from "../../core/loop/index.ts";
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
 import { Beneath } from "../../host/files/beneath.ts";
@@ -37,7 +38,7 @@ export function bindDrive<Op extends Operation>(
   verb: { rules?: NonNullable<Rules<Op>>; run: Run<Op> },
 ): Bound {
   return bind<Op, DriveRoom>(operation, {
-    find: (call, params) => findRoom(drive, call as KeyCall, params.room_id ?? ""),
+    find: (call, params) => findRoom(drive, call as KeyCall, params),
     rules: (input, room, bad) => verb.rules?.(input, room, bad) ?? [],
     run: async (call, input, room, transfer): Promise<Done<Op>> => {
       if (operation.access === "drive:write" && room.state !== "active") throw new ServiceError("room_destroying");
@@ -56,13 +57,6 @@ const VANISHED: Record<string, Meaning> = {
   ENOENT: ["invalid_path", "A directory in the path was removed during the call."],
   ENOTDIR: ["invalid_path", "A part of the path is not a directory."],
 };
-
-function findRoom(drive: Drive, call: KeyCall, roomId: string): DriveRoom {
-  const room = drive.findRoom(call.caller, roomId);
-  call.audit.room_id = room.room_id;
-  call.audit.room_uid = room.room_uid;
-  return room;
-}
 
 function openRoot(drive: Drive, call: KeyCall, room: DriveRoom): Beneath {
   try {

@@ -14,13 +14,12 @@ import {
   type StreamEvent,
 } from "../../core/call/operation.ts";
 import type { RoomChanges } from "../../core/call/room-changes.ts";
-import type { RoomTarget } from "../../core/call/room-target.ts";
+import { findRoom, type RoomTarget } from "../../core/call/room-target.ts";
 import { at, monotonicMs, sleep, wallMs } from "../../core/clock.ts";
 import { loopTime, ownerOf, Pieces, type Steps } from "../../core/loop/index.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { Readers } from "../audit/index.ts";
 import type { OverviewDeps } from "./deps.ts";
-import { findRoom } from "./find.ts";
 import { type Gathered, type GatheredWaits, gather } from "./gather.ts";
 import { changesOf, keyOf, type RoomState } from "./now-changes.ts";
 import { maySee, visibilityOf } from "./visibility.ts";

@@ -1,13 +1,14 @@
 /** The call room_timeline: pages of a room's audit as items, and work in progress. */
+
 import { DEFAULT_TIMELINE_PAGE, roomTimeline } from "../../../shared/api/overview/overview.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
 import type { TimelineItem, TimelineType } from "../../../shared/timeline/item.ts";
 import { STANDBY } from "../../../shared/timeline/words.ts";
 import { type Bound, bind } from "../../core/call/operation.ts";
+import { findRoom } from "../../core/call/room-target.ts";
 import { inPieces, loopTime, ownerOf, Pieces, type Steps } from "../../core/loop/index.ts";
 import { momentRules, pageOf, scanOf } from "../audit/index.ts";
 import type { OverviewDeps } from "./deps.ts";
-import { findRoom } from "./find.ts";
 import { going } from "./gather.ts";
 import { readTimeline } from "./reads.ts";
 

@@ -1,12 +1,13 @@
 /** The `room_waits` call: the waits of a room's agents, and the cycles among them. */
+
 import type { OutputOf } from "../../../shared/api/contract.ts";
 import { type Cycle, MAX_WAITED_FOR, MAX_WAITS, roomWaits } from "../../../shared/api/overview/overview.ts";
 import { type Bound, bind } from "../../core/call/operation.ts";
+import { findRoom } from "../../core/call/room-target.ts";
 import { at, wallMs } from "../../core/clock.ts";
 import { inPieces, loopTime, ownerOf, Pieces, type Steps } from "../../core/loop/index.ts";
 import { ringsOf } from "./cycles.ts";
 import type { OverviewDeps } from "./deps.ts";
-import { findRoom } from "./find.ts";
 import { type Gathered, gather } from "./gather.ts";
 import { ringText, summaryText } from "./summary.ts";
 import { maySee } from "./visibility.ts";

@@ -1,6 +1,6 @@
 /** Finds the sandbox of a request path. */
 import type { KeyCall } from "../../core/call/operation.ts";
-import type { RoomTarget } from "../../core/call/room-target.ts";
+import { findRoom, type RoomTarget } from "../../core/call/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { findSandbox, findSandboxEver, listSandboxes } from "./store.ts";
@@ -11,14 +11,6 @@ export interface SandboxTarget {
   row: SandboxRow;
   /** Whether the caller is a web session, which only observes: observation is not use. */
   isLookedAt: boolean;
-}
-
-/** Throws room_not_found. */
-export function findRoomTarget(deps: SandboxDeps, call: KeyCall, params: Record<string, string>): RoomTarget {
-  const room = deps.findRoom(call.caller, String(params.room_id));
-  call.audit.room_id = room.room_id;
-  call.audit.room_uid = room.room_uid;
-  return room;
 }
 
 /**
@@ -40,7 +32,7 @@ function findBy(
   call: KeyCall,
   params: Record<string, string>,
 ): SandboxTarget {
-  const room = findRoomTarget(deps, call, params);
+  const room = findRoom(deps, call, params);
   const row = find(deps.database.queries, room.room_uid, String(params.sandbox));
   const { agent_id } = call.caller;
   if (!row || (agent_id !== null && agent_id !== row.agent_id)) {

@@ -4,7 +4,7 @@ import type { InputOf } from "../../../../shared/api/contract.ts";
 import { LIVE_STATES, type SandboxState, sandboxCreate } from "../../../../shared/api/sandboxes.ts";
 import { newId, type SandboxId } from "../../../../shared/ids.ts";
 import { type Bound, bind, type KeyCall } from "../../../core/call/operation.ts";
-import { type RoomTarget, requireActive } from "../../../core/call/room-target.ts";
+import { findRoom, type RoomTarget, requireActive } from "../../../core/call/room-target.ts";
 import { after, now } from "../../../core/clock.ts";
 import { DeadlineError } from "../../../core/concurrency/published.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
@@ -20,7 +20,6 @@ import type { SandboxDeps } from "../deps.ts";
 import { requireDrive } from "../drive-held.ts";
 import { egressRules } from "../egress-list.ts";
 import { environmentRules } from "../executions/run/environment.ts";
-import { findRoomTarget } from "../find.ts";
 import { freeMemoryMib, makingRoom, requireMemory } from "../lifecycle/admission.ts";
 import { lifecycleOf, lifecycleRules } from "../lifecycle/lifecycle-settings.ts";
 import type { Supervisor } from "../lifecycle/supervisor.ts";
@@ -39,7 +38,7 @@ type Input = InputOf<typeof sandboxCreate>;
 
 export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
   return bind(sandboxCreate, {
-    find: (call, params) => ({ ...findRoomTarget(deps, call, params), asking: call.caller.agent_id }),
+    find: (call, params) => ({ ...findRoom(deps, call, params), asking: call.caller.agent_id }),
     rules: (input, room, bad) => [
       ...environmentRules(input.env),
       ...egressRules("egress_allowlist", input.egress_allowlist),

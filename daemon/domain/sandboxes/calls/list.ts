@@ -1,12 +1,13 @@
 /** The calls that list sandboxes: of one room, and of all rooms of an organization. */
+
 import { DEFAULT_PAGE, type InputOf } from "../../../../shared/api/contract.ts";
 import { orgSandboxList, type SandboxRecord, sandboxList } from "../../../../shared/api/sandboxes.ts";
 import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
 import { makeCursor, readCursor, toPage } from "../../../core/call/cursor.ts";
 import { type Bound, bind, type Caller } from "../../../core/call/operation.ts";
+import { findRoom } from "../../../core/call/room-target.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { SandboxDeps } from "../deps.ts";
-import { findRoomTarget } from "../find.ts";
 import { toSandboxRecord } from "../record.ts";
 import { listSandboxes } from "../store.ts";
 
@@ -31,7 +32,7 @@ export function makeList(deps: SandboxDeps): Bound[] {
 
   return [
     bind(sandboxList, {
-      find: (call, params) => findRoomTarget(deps, call, params),
+      find: (call, params) => findRoom(deps, call, params),
       run: ({ caller }, input, { room_uid }) => ({
         outcome: "ok",
         body: pageOf(`sandboxes ${room_uid}`, caller, input, [room_uid]),

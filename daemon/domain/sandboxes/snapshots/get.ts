@@ -3,10 +3,9 @@ import { DEFAULT_PAGE } from "../../../../shared/api/contract.ts";
 import { snapshotDelete, snapshotGet, snapshotList } from "../../../../shared/api/snapshots.ts";
 import { readCursor, toPage } from "../../../core/call/cursor.ts";
 import { type Bound, bind, type KeyCall } from "../../../core/call/operation.ts";
-import type { RoomTarget } from "../../../core/call/room-target.ts";
+import { findRoom, type RoomTarget } from "../../../core/call/room-target.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { SandboxDeps } from "../deps.ts";
-import { findRoomTarget } from "../find.ts";
 import { toSnapshotRecord } from "./record.ts";
 import { findSnapshot, listSnapshots } from "./store.ts";
 import type { SnapshotRow } from "./table.ts";
@@ -15,7 +14,7 @@ export function makeSnapshotGet(deps: SandboxDeps, remove: (row: SnapshotRow) =>
   const find = (call: KeyCall, params: Record<string, string>) => findSnapshotTarget(deps, call, params);
   return [
     bind(snapshotList, {
-      find: (call, params) => findRoomTarget(deps, call, params),
+      find: (call, params) => findRoom(deps, call, params),
       run: ({ caller }, input, room) => {
         const limit = input.limit ?? DEFAULT_PAGE;
         const kind = `snapshots ${room.room_uid}`;
@@ -52,7 +51,7 @@ function findSnapshotTarget(
   call: KeyCall,
   params: Record<string, string>,
 ): { room: RoomTarget; snapshot: SnapshotRow } {
-  const room = findRoomTarget(deps, call, params);
+  const room = findRoom(deps, call, params);
   return { room, snapshot: requireSnapshot(deps, call, room, String(params.snapshot_id)) };
 }
 
