@@ -288,30 +288,21 @@ export function isAlive(process: ProcessRecord): boolean {
 }
 
 /** Ends a process and its group; resolves once the process is gone. Idempotent. */
-export async function endProcess(target: ProcessRecord & Partial<KnownProcess>, graceMs = 0): Promise<void> {
-  if (graceMs > 0 && signalGroup(target, "SIGTERM")) {
-    try {
-      await gone(target, graceMs);
-    } catch (error) {
-      if (!(error instanceof DeadlineError)) throw error;
-    }
-  }
-  signalGroup(target, "SIGKILL");
+export async function endProcess(target: ProcessRecord & Partial<KnownProcess>): Promise<void> {
+  killGroup(target);
   await gone(target, 10_000);
 }
 
-function signalGroup(target: ProcessRecord, signal: NodeJS.Signals): boolean {
-  if (!isAlive(target)) return false;
+function killGroup(target: ProcessRecord): void {
+  if (!isAlive(target)) return;
   // A process that leads no group belongs to a group with an exited leader.
   for (const pid of [-target.pid, target.pid]) {
     try {
-      process.kill(pid, signal);
-      return true;
+      return void process.kill(pid, "SIGKILL");
     } catch {
       // There is no such group, or it has ended since.
     }
   }
-  return false;
 }
 
 /** The process that has this pid now; null when none has, or only its zombie. */
