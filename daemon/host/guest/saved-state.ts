@@ -80,12 +80,9 @@ export async function forgetSaved(paths: SavedLocation): Promise<void> {
   await removeMemory(paths);
 }
 
-/** Removes all saved memory except `kept`. */
-export async function removeMemory(
-  { directory }: Pick<SavedPaths, "directory">,
-  kept: string | null = null,
-): Promise<void> {
-  for (const name of memoryIn(directory)) if (name !== kept) await rm(join(directory, name), { force: true });
+/** Removes all saved memory. */
+export async function removeMemory({ directory }: Pick<SavedPaths, "directory">): Promise<void> {
+  for (const name of memoryIn(directory)) await rm(join(directory, name), { force: true });
 }
 
 function memoryIn(directory: string): string[] {
