@@ -42,9 +42,8 @@ export async function sendDays(
   plan: S3Plan,
   hostId: string,
   days: readonly (Day & { file: string })[],
-  signal?: AbortSignal,
 ): Promise<SentDays> {
-  const [store, last] = [new ObjectStore(plan, signal), new ObjectStore(plan)];
+  const store = new ObjectStore(plan);
   const mark = await markOf(plan.passphrase);
   const objects = await store.list(plan.prefix);
   const stored = new Map(objects.map((object) => [object.key, object]));
@@ -59,7 +58,7 @@ export async function sendDays(
     if (object && (await isIntact(plan, store, object, { ...day, reads }))) continue;
     const { passphrase } = plan;
     try {
-      await send(store, last, key, createReadStream(day.file), { passphrase, expected: day.sha256 });
+      await send(store, store, key, createReadStream(day.file), { passphrase, expected: day.sha256 });
     } catch (error) {
       if (!(error instanceof OtherContent)) throw error;
       damaged.push(day.name);
@@ -67,7 +66,7 @@ export async function sendDays(
     }
     if (plan.readBack)
       await prove(plan, store, key, day).catch(async (error: unknown) => {
-        await last.remove(key).catch(() => {});
+        await store.remove(key).catch(() => {});
         throw error;
       });
     sent++;
