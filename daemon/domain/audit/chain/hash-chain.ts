@@ -142,10 +142,3 @@ export class ChainCheck {
     return false;
   }
 }
-
-/** Checks records in order of seq, from the first that was not purged. */
-export function verifyChain(rows: Iterable<AuditRow>, known: ChainFacts): Verdict {
-  const check = new ChainCheck(known);
-  for (const row of rows) if (!check.take(row)) break;
-  return check.end();
-}

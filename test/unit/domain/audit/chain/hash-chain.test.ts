@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Connection } from "../../../../../daemon/db/client.ts";
 import { chainHead } from "../../../../../daemon/domain/audit/chain/chain-head.ts";
 import { chainKey } from "../../../../../daemon/domain/audit/chain/chain-key.ts";
-import { hashOf, verifyChain } from "../../../../../daemon/domain/audit/chain/hash-chain.ts";
+import { ChainCheck, type ChainFacts, hashOf } from "../../../../../daemon/domain/audit/chain/hash-chain.ts";
 import { verifyAudit } from "../../../../../daemon/domain/audit/chain/verify.ts";
 import { listAudit } from "../../../../../daemon/domain/audit/rows.ts";
 import { auditChains } from "../../../../../daemon/domain/audit/store.ts";
@@ -44,6 +44,13 @@ test("is one per organization", async () => {
   });
   expect(auditChains(connection.queries).sort()).toEqual(["org_other", ORG]);
 });
+
+/** Checks records in order of seq. */
+function verifyChain(records: Iterable<AuditRow>, known: ChainFacts) {
+  const check = new ChainCheck(known);
+  for (const row of records) if (!check.take(row)) break;
+  return check.end();
+}
 
 describe("a change", () => {
   let whole: AuditRow[];
