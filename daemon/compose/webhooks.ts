@@ -1,6 +1,5 @@
 /** Composition of webhooks. */
 import type { Chains } from "../domain/audit/index.ts";
-import { listOrgs } from "../domain/orgs/index.ts";
 import { isMakerGood } from "../domain/users/index.ts";
 import { makeWebhooks, type SsrfPlan, WEBHOOK_RULE } from "../domain/webhooks/index.ts";
 import type { Base } from "./base.ts";
@@ -17,6 +16,5 @@ export function composeWebhooks(
     isMakerGood: ({ org_id, created_by_type: type, created_by_id: id }) =>
       isMakerGood(database.queries, { org_id, type, id }, WEBHOOK_RULE),
     endMade: changes.endMadeIn,
-    hasOrg: (orgId) => listOrgs(database.queries).some(({ org_id }) => org_id === orgId),
   });
 }

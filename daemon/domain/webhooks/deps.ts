@@ -21,8 +21,6 @@ export interface WebhookDeps {
   isMakerGood(webhook: WebhookRow): boolean;
   /** Ends things in the organization with makers that have lost access. */
   endMade(orgId: OrgId): Promise<void>;
-  /** Whether the organization exists and has not ended. */
-  hasOrg(orgId: OrgId): boolean;
   /** Resolves `self`. Throws org_not_found for any organization but the caller's, insufficient_scope for a bound key. */
   findOrg(caller: Caller, orgId: string): OrgId;
 }
