@@ -57,8 +57,6 @@ export type ImageManifest = Static<typeof manifest>;
 export interface ImageFacts {
   manifest_digest: string;
   config_digest: string;
-  /** Total size of all layers as stored. */
-  layer_bytes: number;
   defaults: ImageDefaults;
   /** The start of `start`; the rest of that are arguments, which may be replaced. */
   entrypoint: string[];
@@ -116,7 +114,7 @@ export async function readFiles(directory: string): Promise<ImageFiles> {
 /** Reads the image in a layout made by the daemon. Throws image_invalid or image_too_large. */
 export async function readLayout(directory: string, mostBytes: number): Promise<ImageFacts> {
   const { named, image, about } = await readFiles(directory);
-  const bytes = layerBytes(image, mostBytes);
+  layerBytes(image, mostBytes);
   for (const { digest, size } of image.layers) {
     const there = lstatSync(join(directory, blobFile(digest)), { throwIfNoEntry: false });
     if (!there?.isFile() || there.size !== size)
@@ -128,7 +126,6 @@ export async function readLayout(directory: string, mostBytes: number): Promise<
   return {
     manifest_digest: named.digest,
     config_digest: image.config.digest,
-    layer_bytes: bytes,
     defaults: defaultsOf(about),
     entrypoint: about.config?.Entrypoint ?? [],
   };
