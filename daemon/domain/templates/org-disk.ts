@@ -1,9 +1,9 @@
 /** Disk usage of an organization's own templates, and its limit by the plan. It is measured on each call: they have few files. */
-import { lstat, readdir } from "node:fs/promises";
+import { lstat } from "node:fs/promises";
 import { join } from "node:path";
 import type { OrgId } from "../../../shared/ids.ts";
 import type { Paths } from "../../core/config/paths.ts";
-import { errnoOf } from "../../core/service-error.ts";
+import { absent, namesIn } from "../../host/files/gone.ts";
 import { type Caps, templatesExceeded } from "../orgs/index.ts";
 import { keptVersions, publishedVersion, VERSION } from "./registry.ts";
 
@@ -64,15 +64,4 @@ async function takenIn(directory: string): Promise<number[]> {
     if (there?.isFile()) taken.push(there.blocks * BLOCK_BYTES);
   }
   return taken;
-}
-
-/** Names in a directory; empty if it is absent. */
-async function namesIn(directory: string): Promise<string[]> {
-  return (await readdir(directory).catch(absent)) ?? [];
-}
-
-/** It may be removed concurrently. */
-function absent(error: unknown): null {
-  if (["ENOENT", "ENOTDIR"].includes(errnoOf(error) ?? "")) return null;
-  throw error;
 }

@@ -5,12 +5,13 @@
  */
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
-import { copyFile, mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, open, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { OrgId } from "../../../shared/ids.ts";
 import { wallMs } from "../../core/clock.ts";
 import type { Paths } from "../../core/config/paths.ts";
-import { errnoOf, ServiceError } from "../../core/service-error.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { absent, namesIn } from "../../host/files/gone.ts";
 import type { ImageFacts } from "./image/layout.ts";
 
 /** Time without use after which a root is removed. */
@@ -171,16 +172,6 @@ interface CachedRoot {
 }
 
 const bytesOf = ({ blocks }: { blocks: number }) => blocks * BLOCK_BYTES;
-
-/** Names in a directory; empty if it is absent. */
-async function namesIn(directory: string): Promise<string[]> {
-  return (await readdir(directory).catch(absent)) ?? [];
-}
-
-function absent(error: unknown): null {
-  if (["ENOENT", "ENOTDIR"].includes(errnoOf(error) ?? "")) return null;
-  throw error;
-}
 
 /** Synced, so that its entry survives a power loss. */
 async function written(path: string): Promise<void> {

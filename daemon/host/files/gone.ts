@@ -8,22 +8,22 @@ export function isGone(error: unknown): boolean {
   return GONE.has(errnoOf(error) ?? "");
 }
 
+/** Null if the error means that the entry no longer exists; else throws it. */
+export function absent(error: unknown): null {
+  if (isGone(error)) return null;
+  throw error;
+}
+
 /** Result of `find`, or null if the entry no longer exists. */
 export function ifThere<T>(find: () => T): T | null {
   try {
     return find();
   } catch (error) {
-    if (isGone(error)) return null;
-    throw error;
+    return absent(error);
   }
 }
 
 /** Names in a directory; empty if it no longer exists. */
 export async function namesIn(directory: string): Promise<string[]> {
-  try {
-    return await readdir(directory);
-  } catch (error) {
-    if (isGone(error)) return [];
-    throw error;
-  }
+  return (await readdir(directory).catch(absent)) ?? [];
 }

@@ -13,6 +13,7 @@
 import { chmod, lstat, mkdir, readlink, realpath, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { errnoOf } from "../../core/service-error.ts";
+import { absent } from "../files/gone.ts";
 
 export interface OwnRoot {
   /** The root; removed with the directory around it. */
@@ -50,7 +51,7 @@ export async function makeOwnRoot(
   for (const name of ["old", "proc"]) await openDirectory(join(directory, name), directory);
   const mounts = [[directory, directory, READ_ONLY]];
   const show = async (path: string, options: string, look: typeof stat = stat): Promise<void> => {
-    const there = await look(path).catch(unlessMissing);
+    const there = await look(path).catch(absent);
     if (there === null) return;
     const at = join(directory, path);
     await openDirectory(dirname(at), directory);
@@ -78,7 +79,7 @@ export async function makeOwnRoot(
 export async function directoriesOf(files: readonly string[]): Promise<string[]> {
   const found = new Set<string>();
   for (const file of files) {
-    const there = await lstat(file).catch(unlessMissing);
+    const there = await lstat(file).catch(absent);
     if (there === null) continue;
     found.add(dirname(file));
     if (there.isSymbolicLink()) found.add(dirname(await realpath(file)));
@@ -111,11 +112,6 @@ async function elsewhere(program: string): Promise<string[]> {
   if (path === null || PROGRAMS.some((above) => path.startsWith(`${above}/`))) return [];
   const own = [...new Set([dirname(program), dirname(path)])];
   return own.map((directory) => directory.replace(/\/bin$/, "") || directory);
-}
-
-function unlessMissing(error: unknown): null {
-  if (["ENOENT", "ENOTDIR"].includes(errnoOf(error) ?? "")) return null;
-  throw error;
 }
 
 function unlessThere(error: unknown): void {
