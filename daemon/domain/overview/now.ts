@@ -5,6 +5,7 @@
 import { roomNow } from "../../../shared/api/overview/live.ts";
 import { MAX_WAITED_FOR, MAX_WAITS } from "../../../shared/api/overview/overview.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
+import { untilEnd } from "../../core/call/event-streams.ts";
 import {
   type Bound,
   bind,
@@ -121,7 +122,7 @@ export function makeNow(deps: OverviewDeps, changes: RoomChanges): Bound {
       const signal = AbortSignal.any([call.signal, cancellation.signal]);
       readers.add(call.caller, signal, cancel);
       const events: EventsReply = {
-        events: ended(follow(call, room, waits, signal), cancel),
+        events: untilEnd(follow(call, room, waits, signal), cancel),
         cancel,
         slow: { ms: SLOW_MS, cut: cancel },
       };
@@ -140,14 +141,6 @@ async function timed<Result>(steps: Steps<Result>, pieces: Pieces): Promise<{ re
     if (done) return { result: value, tookMs };
     const turn = pieces.next();
     if (turn) await turn;
-  }
-}
-
-async function* ended<T>(values: AsyncGenerator<T>, over: () => void): AsyncGenerator<T> {
-  try {
-    yield* values;
-  } finally {
-    over();
   }
 }
 

@@ -1,5 +1,6 @@
 /** Operation that watches a terminal: its output, for any number of read-only watchers. */
 import { terminalWatch } from "../../../shared/api/terminals.ts";
+import { positionIn, untilEnd } from "../../core/call/event-streams.ts";
 import { type Bound, bind } from "../../core/call/operation.ts";
 import type { Broadcasts } from "./broadcasts.ts";
 import type { TerminalDeps } from "./deps.ts";
@@ -8,7 +9,6 @@ import { requireTerminal } from "./get.ts";
 
 /** A client that takes no data for this long is disconnected, to free its slot. */
 const UNTAKEN_MS = 60_000;
-const LAST_EVENT_ID = /^\d{1,15}$/;
 
 /** `stopping` is aborted, with a ServiceError, when the daemon stops. */
 export function makeWatch({ sandboxes, log }: TerminalDeps, broadcasts: Broadcasts, stopping: AbortSignal): Bound {
@@ -18,9 +18,7 @@ export function makeWatch({ sandboxes, log }: TerminalDeps, broadcasts: Broadcas
       call.audit.details = { terminal_id };
       // A watcher only observes.
       const target = { ...found, isLookedAt: true };
-      // A reconnecting client sends its original URL, and its current position in the header.
-      const known = last_event_id !== null && LAST_EVENT_ID.test(last_event_id) ? Number(last_event_id) : undefined;
-      const after = known ?? input.after ?? 0;
+      const after = positionIn(last_event_id) ?? input.after ?? 0;
       const { broadcast, leave } = await broadcasts.join(call, target, terminal_id);
       const cancellation = new AbortController();
       const nobody = AbortSignal.any([call.signal, cancellation.signal]);
@@ -44,12 +42,4 @@ export function makeWatch({ sandboxes, log }: TerminalDeps, broadcasts: Broadcas
       return { outcome: "ok", events: { events, cancel: () => cancellation.abort(), slow: { ms: UNTAKEN_MS, cut } } };
     },
   });
-}
-
-async function* untilEnd<T>(values: AsyncGenerator<T>, over: () => void): AsyncGenerator<T> {
-  try {
-    yield* values;
-  } finally {
-    over();
-  }
 }

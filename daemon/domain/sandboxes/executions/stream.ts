@@ -1,5 +1,6 @@
 /** execution_stream: the output of an execution, from any position, for any number of readers. */
 import { executionStream } from "../../../../shared/api/executions.ts";
+import { positionIn, untilEnd } from "../../../core/call/event-streams.ts";
 import { type Bound, bind } from "../../../core/call/operation.ts";
 import { inUse } from "../guest-access.ts";
 import type { ExecutionDeps } from "./deps.ts";
@@ -8,8 +9,6 @@ import { guestAccessOf } from "./guest-access.ts";
 import { eventsOf } from "./run/events.ts";
 import { followFrom } from "./run/output.ts";
 
-const LAST_EVENT_ID = /^\d{1,15}$/;
-
 export function makeStream(deps: ExecutionDeps): Bound {
   const { supervisors, bounds } = deps;
   return bind(executionStream, {
@@ -17,9 +16,7 @@ export function makeStream(deps: ExecutionDeps): Bound {
     run: async (call, input, target, { last_event_id }) => {
       await deps.waking.requireAwake(target);
       const { row, exec_id } = target;
-      // A reconnecting client sends its original URL, and its current position in the header.
-      const known = last_event_id !== null && LAST_EVENT_ID.test(last_event_id) ? Number(last_event_id) : undefined;
-      const after = known ?? input.after ?? -1;
+      const after = positionIn(last_event_id) ?? input.after ?? -1;
       const follow = input.follow ?? true;
       // A web session only observes: it must not slow the command down.
       const aside = call.caller.session !== undefined;
@@ -50,12 +47,4 @@ export function makeStream(deps: ExecutionDeps): Bound {
       }
     },
   });
-}
-
-async function* untilEnd<T>(values: AsyncGenerator<T>, over: () => void): AsyncGenerator<T> {
-  try {
-    yield* values;
-  } finally {
-    over();
-  }
 }

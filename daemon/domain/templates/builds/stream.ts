@@ -1,6 +1,7 @@
 /** template_build_stream: the output of a build, from any position on, to any number of readers. */
 import { type BuildRecord, templateBuildStream } from "../../../../shared/api/template-builds.ts";
 import { errorEvent } from "../../../core/call/error-event.ts";
+import { positionIn } from "../../../core/call/event-streams.ts";
 import { type Bound, bind, type StreamEvent } from "../../../core/call/operation.ts";
 import { ConcurrencyLimit } from "../../../core/concurrency/concurrency-limit.ts";
 import { ServiceError } from "../../../core/service-error.ts";
@@ -13,7 +14,6 @@ import { findBuild } from "./record.ts";
 const AT_ONCE = 200;
 /** Maximum number of concurrent readers of an organization. */
 const MAX_READERS = 64;
-const LAST_EVENT_ID = /^\d{1,15}$/;
 
 export function makeBuildStream({ database }: BuildsDeps, builds: Builds): Bound {
   const { queries } = database;
@@ -55,8 +55,6 @@ export function makeBuildStream({ database }: BuildsDeps, builds: Builds): Bound
   return bind(templateBuildStream, {
     find: (call, params) => findBuild(queries, call, params),
     run: (call, { after, follow = true }, row, { last_event_id }) => {
-      // A client that reconnects uses its original URL, and gives its later position in the header.
-      const known = last_event_id !== null && LAST_EVENT_ID.test(last_event_id) ? Number(last_event_id) : undefined;
       const cancellation = new AbortController();
       const signal = AbortSignal.any([call.signal, cancellation.signal, builds.stopping]);
       const leave = places.take(call.caller.org_id);
@@ -67,7 +65,9 @@ export function makeBuildStream({ database }: BuildsDeps, builds: Builds): Bound
       };
       // Ends the stream even if the client never reads its body.
       signal.addEventListener("abort", over, { once: true });
-      const stream = untold(events(row, known ?? after ?? -1, follow, signal), () => cancellation.abort());
+      const stream = untold(events(row, positionIn(last_event_id) ?? after ?? -1, follow, signal), () =>
+        cancellation.abort(),
+      );
       return { outcome: "ok", events: { events: stream, cancel: () => cancellation.abort() } };
     },
   });
