@@ -7,6 +7,7 @@ import type { Host } from "../../cluster/directory.ts";
 import type { CallStats } from "../../core/call/call-stats.ts";
 import { monotonicMs, startInterval, stopTimer } from "../../core/clock.ts";
 import type { Certificate } from "../../core/config/certificate.ts";
+import { parseJson } from "../../core/json.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { type ExchangeRequest, type ExchangeResponse, exchange, headOf } from "../../domain/ports/http/exchange.ts";
 import { type Connection, type Goal, type Line, NotConnected } from "./connection.ts";
@@ -233,6 +234,15 @@ export function unreachable({ host_id }: Pick<Reached, "host_id">, cause: unknow
     details: { host: host_id },
     cause,
   });
+}
+
+/** The JSON of a host's response. Throws host_unreachable if it is malformed, or has more values. */
+export function parsed(host: Pick<Reached, "host_id">, bytes: Uint8Array, mostValues?: number): unknown {
+  try {
+    return parseJson(bytes, mostValues);
+  } catch (error) {
+    throw unreachable(host, error);
+  }
 }
 
 /** The error after the host may have received the call: whether it was carried out is unknown. */

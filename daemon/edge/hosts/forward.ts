@@ -14,7 +14,7 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { ExchangeResponse } from "../../domain/ports/http/exchange.ts";
 import { Bridge } from "../../domain/ports/websocket/bridge.ts";
 import { offer } from "../../domain/ports/websocket/handshake.ts";
-import { type HostClient, type Outgoing, type Reached, unanswered, unreachable } from "./client.ts";
+import { type HostClient, type Outgoing, parsed, type Reached, unanswered, unreachable } from "./client.ts";
 import { eventsOf } from "./events.ts";
 import { type EntryFacts, headersForCaller, headersForOwner } from "./headers.ts";
 
@@ -109,7 +109,7 @@ export async function forwardJson(
   const bytes = await wholeOf(host, answered, outgoing, signal);
   if (!JSON_TYPE.test(type)) return { status, headers: shown, body: bytes };
   if (status < 400 && bytes.byteLength >= unparsedFrom) return { status, headers: shown, body: null, json: { bytes } };
-  return { status, headers: shown, body: parsed(host, bytes) };
+  return { status, headers: shown, body: parsed(host, bytes, MAX_PART_VALUES) };
 }
 
 export type Upgraded =
@@ -257,14 +257,6 @@ function fieldsOf(whole: Uint8Array): unknown {
 
 /** Limit of JSON values: a page of 1,000 items, parsed in 4 ms. */
 const MAX_PART_VALUES = 200_000;
-
-function parsed(host: Reached, bytes: Uint8Array): unknown {
-  try {
-    return parseJson(bytes, MAX_PART_VALUES);
-  } catch (error) {
-    throw unreachable(host, error);
-  }
-}
 
 function requireOther(host: Reached, { own }: Forwarded): Reached {
   if (host.host_id === own) throw new Error("a request cannot be forwarded to the host that it is on");

@@ -15,7 +15,7 @@ import type { Log } from "../../core/log.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Arrived, FitsAnswer, PeerCalls, Peers, Settled } from "../../domain/rooms/index.ts";
 import { toProblem } from "../pipeline/problem.ts";
-import { type HostClient, unreachable } from "./client.ts";
+import { type HostClient, parsed, unreachable } from "./client.ts";
 
 const PATH = /^\/hosts\/rooms\/(\w+)(?:\/(settle|fits))?$/;
 const ROOM_UID = new RegExp(ROOM_UID_PATTERN);
@@ -172,14 +172,6 @@ async function* bytesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8A
     }
   } finally {
     void reader.cancel().catch(() => {});
-  }
-}
-
-function parsed(host: Host, bytes: Uint8Array): unknown {
-  try {
-    return parseJson(bytes);
-  } catch (error) {
-    throw unreachable(host, error);
   }
 }
 
