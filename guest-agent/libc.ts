@@ -209,10 +209,10 @@ export function openPathAs(path: string, { uid, gid }: { uid: number; gid: numbe
 const POLLIN = 1;
 const POLLHUP = 16;
 
-/** Polls a descriptor without blocking. Returns the requested events and those that are always reported (POLLERR, POLLHUP). */
-function polled(fd: number, events: number): number {
+/** Polls a descriptor for reading without blocking. Returns POLLIN and the events that are always reported (POLLERR, POLLHUP). */
+function polled(fd: number): number {
   // struct pollfd: i32 fd, i16 events, i16 revents; revents is the upper half of the second word here.
-  const entry = new Int32Array([fd, events]);
+  const entry = new Int32Array([fd, POLLIN]);
   // A signal at this moment interrupts the call, although it would not block.
   while (libc.poll(entry, 1, 0) < 0) if (lastErrno() !== Errno.EINTR) check("poll", -1);
   return (entry[1] ?? 0) >> 16;
@@ -220,12 +220,12 @@ function polled(fd: number, events: number): number {
 
 /** Whether a read would return immediately. */
 export function isReadable(fd: number): boolean {
-  return (polled(fd, POLLIN) & POLLIN) !== 0;
+  return (polled(fd) & POLLIN) !== 0;
 }
 
 /** Whether a pipe has bytes for its reader, or is empty and has no writer left. */
 export function pipeState(fd: number): "bytes" | "open" | "ended" {
-  const events = polled(fd, POLLIN);
+  const events = polled(fd);
   if ((events & POLLIN) !== 0) return "bytes";
   return (events & POLLHUP) !== 0 ? "ended" : "open";
 }

@@ -356,12 +356,12 @@ export class Reader {
   }
 
   /**
-   * The next bytes, at most `most`, valid until the next call; null at the end of all output, or, unless `wait`, at the end of the
-   * available output. Throws HistoryGone if the reader was overtaken.
+   * The next bytes, at most `most`, valid until the next call; null at the end of all output. Throws HistoryGone if the reader was
+   * overtaken.
    */
-  async next(most: number, wait: boolean): Promise<Buffer | null> {
+  async next(most: number): Promise<Buffer | null> {
     let own: Buffer | null = null;
-    const isMore = await this.pass(wait, (bytes) => {
+    const isMore = await this.pass(true, (bytes) => {
       const count = Math.min(most, bytes.byteLength);
       if (this.#own.byteLength < count) this.#own = Buffer.allocUnsafeSlow(count);
       own = this.#own.subarray(0, count);

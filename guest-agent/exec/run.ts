@@ -47,7 +47,7 @@ async function follow(stream: Stream, execution: Execution): Promise<void> {
   const reader = await execution.journal.reader(0);
   stream.finished.catch(() => {}).finally(() => reader.close());
   const decoder = new PieceDecoder(0);
-  for (let bytes = await reader.next(READ_BYTES, true); bytes; bytes = await reader.next(READ_BYTES, true)) {
+  for (let bytes = await reader.next(READ_BYTES); bytes; bytes = await reader.next(READ_BYTES)) {
     for (const piece of decoder.push(bytes)) await stream.write(piece.channel, piece.bytes);
   }
   const { exit_code, signal, timed_out, finished_at_ms } = execution.state;

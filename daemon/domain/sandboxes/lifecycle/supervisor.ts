@@ -377,13 +377,13 @@ export class Supervisor {
   }
 
   /** The running guest's current link; waits a short time for a reconnecting one. Throws invalid_state. */
-  async link(deadlineMs: number, signal?: AbortSignal): Promise<GuestLink> {
+  async link(deadlineMs: number): Promise<GuestLink> {
     await this.#adopting;
     await this.#standing;
     if (!this.guest) throw this.#isLeft ? this.#notTakenOver() : new Error("the guest has ended");
     // Reads already show a change that is being flushed.
     await this.#row.settled();
-    const link = await this.guest.connection.link(deadlineMs, signal);
+    const link = await this.guest.connection.link(deadlineMs);
     // Paused in the meantime: a request sent now would be blocked until the resume.
     requireState(this.row, ["running"]);
     return link;

@@ -35,7 +35,7 @@ export async function writeFile(
   { path, content, content_b64, ...location }: FileInput & { content?: string; content_b64?: string },
 ): Promise<ToolAnswer> {
   if ((content === undefined) === (content_b64 === undefined)) {
-    return refused(call, "validation_failed", "content is required: the text of the file.");
+    return refused(call, "content is required: the text of the file.");
   }
   const given: Content =
     content === undefined ? { text: content_b64 ?? "", encoding: "base64" } : { text: content, encoding: "utf8" };
@@ -54,19 +54,13 @@ export async function editFile(
   if (text === null) {
     return refused(
       call,
-      "validation_failed",
       `${path} is not text, or is over ${MAX_EDITED_BYTES} bytes: write it with write_file or a command.`,
     );
   }
   const times = text.split(old).length - 1;
-  if (times === 0)
-    return refused(call, "validation_failed", `old is not in ${path}. Read the file, and send its exact text.`);
+  if (times === 0) return refused(call, `old is not in ${path}. Read the file, and send its exact text.`);
   if (times > 1 && !all) {
-    return refused(
-      call,
-      "validation_failed",
-      `old is in ${path} ${times} times. Send more of the text around it, or all: true.`,
-    );
+    return refused(call, `old is in ${path} ${times} times. Send more of the text around it, or all: true.`);
   }
   // Checked before the text is built: many short texts, each replaced by a long one, are gigabytes.
   if (text.length + times * (replacement.length - old.length) > MAX_WRITE_BYTES) {
@@ -88,6 +82,6 @@ export async function listFiles(
   return await filesAt(call, placeOf(call, location), path).list(path, recursive);
 }
 
-function refused(call: ToolCall, code: "validation_failed", detail: string): ToolAnswer {
-  return failed(call.refuse(new ServiceError(code, { detail })));
+function refused(call: ToolCall, detail: string): ToolAnswer {
+  return failed(call.refuse(new ServiceError("validation_failed", { detail })));
 }

@@ -50,7 +50,7 @@ async function write(count: number, from = 1): Promise<void> {
 async function readAll(reader: Reader, after: number, most = 64 * KIB): Promise<number[]> {
   const decoder = new PieceDecoder(after);
   const seqs: number[] = [];
-  for (let bytes = await reader.next(most, true); bytes !== null; bytes = await reader.next(most, true)) {
+  for (let bytes = await reader.next(most); bytes !== null; bytes = await reader.next(most)) {
     for (const { seq, channel, bytes: own } of decoder.push(bytes)) {
       expect({ channel, all: own[0] === seq % 251 && own.at(-1) === seq % 251 }).toEqual({
         channel: 1 + (seq % 2),
@@ -102,7 +102,7 @@ test("available bytes are read in one call and cut into pieces", async () => {
   const decoder = new PieceDecoder(after);
   const seen: Uint8Array[] = [];
   let last = after;
-  for (let bytes = await reader.next(64 * KIB, true); bytes !== null; bytes = await reader.next(64 * KIB, true)) {
+  for (let bytes = await reader.next(64 * KIB); bytes !== null; bytes = await reader.next(64 * KIB)) {
     for (const { seq, bytes: own } of decoder.push(Buffer.from(bytes))) {
       seen.push(own);
       last = seq;
@@ -174,9 +174,9 @@ describe("a passive reader", () => {
   test("blocks no command, is overtaken, and gets an error", async () => {
     const slow = await journal.reader(0, true);
     await write(200);
-    await expect(slow.next(64 * KIB, true)).rejects.toThrow(HistoryGone);
+    await expect(slow.next(64 * KIB)).rejects.toThrow(HistoryGone);
     const caughtUp = await journal.reader(200, true);
-    const next = caughtUp.next(64 * KIB, true);
+    const next = caughtUp.next(64 * KIB);
     expect(await isHeld(write(100, 201))).toBe(false);
     await expect(next.then(() => readAll(caughtUp, 201))).rejects.toThrow(HistoryGone);
   });
@@ -185,7 +185,7 @@ describe("a passive reader", () => {
     const slow = await journal.reader(0);
     const fast = await journal.reader(0, true);
     const writing = write(200);
-    await fast.next(64 * KIB, true);
+    await fast.next(64 * KIB);
     expect(await isHeld(writing)).toBe(true);
     slow.close();
     await writing;
@@ -221,25 +221,25 @@ describe("with readers", () => {
     expect(await isHeld(writing)).toBe(true);
     expect(journal.oldestSeq).toBe(1);
     const heldAt = journal.lastSeq;
-    for (let bite = 0; bite < 16; bite++) await reader.next(64 * KIB, true);
+    for (let bite = 0; bite < 16; bite++) await reader.next(64 * KIB);
     expect(await isHeld(writing)).toBe(true);
     expect(journal.lastSeq).toBeGreaterThan(heldAt);
     reader.close();
     await writing;
     expect(journal.lastSeq).toBe(300);
-    expect(await reader.next(1, true)).toBeNull();
+    expect(await reader.next(1)).toBeNull();
   });
 
   test("an up-to-date reader holds the command close, and reads from memory alone", async () => {
     const reader = await journal.reader(0);
-    const first = reader.next(64 * KIB, true);
+    const first = reader.next(64 * KIB);
     const writing = write(100);
     expect(await isHeld(writing)).toBe(true);
     expect(journal.lastSeq * 16 * KIB).toBeLessThan(384 * KIB);
     file.lost = true;
     const decoder = new PieceDecoder(0);
     const seqs: number[] = [];
-    for (let bytes = await first; bytes && seqs.length < 90; bytes = await reader.next(64 * KIB, true)) {
+    for (let bytes = await first; bytes && seqs.length < 90; bytes = await reader.next(64 * KIB)) {
       for (const { seq } of decoder.push(bytes)) seqs.push(seq);
       await isHeld(writing);
     }
@@ -254,7 +254,7 @@ describe("with readers", () => {
     await write(300);
     journal.close();
     expect(await fast).toEqual(range(1, 300));
-    await expect(slow.next(64 * KIB, true)).rejects.toThrow(HistoryGone);
+    await expect(slow.next(64 * KIB)).rejects.toThrow(HistoryGone);
   });
 
   test("bytes left in the pipes at the command's end are not held, and not lost to a slow reader", async () => {
@@ -282,7 +282,7 @@ describe("with readers", () => {
 
   test("a waiting reader gets an error when the journal is forgotten", async () => {
     const reader = await journal.reader(0);
-    const waiting = reader.next(1, true);
+    const waiting = reader.next(1);
     expect(await isHeld(waiting)).toBe(true);
     journal.forget();
     await expect(waiting).rejects.toThrow(HistoryGone);
