@@ -3,11 +3,13 @@ import type { Problem } from "../../../shared/api/errors.ts";
 import { spelled } from "../../../shared/api/spelling.ts";
 import type { Boot } from "../../../shared/hub/boot.ts";
 import { html, Markup } from "../../core/markup.ts";
+import BASE from "../../web/base.css" with { type: "text" };
+import TOKENS from "../../web/tokens.css" with { type: "text" };
 import { HUB_PROGRAM, HUB_STYLE } from "./hub-files.ts";
 import SCRIPT from "./page.browser.js" with { type: "text" };
-import STYLE from "./style.css" with { type: "text" };
 
-export { SCRIPT, STYLE };
+export { SCRIPT };
+export const STYLE = TOKENS + BASE;
 
 /** The signed-in user, as the rail shows it. */
 export interface SignedInUser {
@@ -42,7 +44,7 @@ const TABS: readonly (readonly [path: string, name: string])[] = [
 
 export function tabs(at: string): Markup {
   const links = TABS.map(([path, name]) => html`<a href="${path}"${current(path, at)}>${name}</a>`);
-  return html`<div class="tabs" role="navigation" aria-label="Account">${links}</div>`;
+  return html`<nav class="tabs" aria-label="Account">${links}</nav>`;
 }
 
 const HOSTS = "Hosts";
@@ -68,7 +70,7 @@ export function render(
 ): string {
   const entries = RAIL.filter(([, name]) => name !== HOSTS || (hasHosts && who?.isKeeper));
   const rail = who
-    ? html`<nav aria-label="roomd"><span class="brand">roomd</span>${entries.map(([path, name]) => html`<a href="${path}"${current(path, at)}>${name}</a>`)}<div class="foot"><a href="/account"${current("/account", at)}><bdi>${who.name}</bdi> · <bdi>${who.org}</bdi></a><form method="post" action="/signout"><button class="link">Sign out</button></form></div></nav>`
+    ? html`<nav class="rail" aria-label="roomd"><span class="brand">roomd</span>${entries.map(([path, name]) => html`<a href="${path}"${current(path, at)}>${name}</a>`)}<div class="foot"><a href="/account"${current("/account", at)}><bdi>${who.name}</bdi> · <bdi>${who.org}</bdi></a><form method="post" action="/signout"><button class="link">Sign out</button></form></div></nav>`
     : "";
   const style = hub ? html`<link rel="stylesheet" href="${HUB_STYLE}">` : html`<style>${new Markup(STYLE)}</style>`;
   const script = hub

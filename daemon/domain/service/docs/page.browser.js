@@ -16,15 +16,15 @@
   };
 
   // Before the page is drawn.
-  root.dataset.theme = stored.get();
+  root.dataset.colours = stored.get();
 
   function offerThemes(button) {
     const show = () => {
-      button.textContent = `Colours: ${root.dataset.theme}`;
+      button.textContent = `Colours: ${root.dataset.colours}`;
     };
     button.addEventListener("click", () => {
-      root.dataset.theme = THEMES[(THEMES.indexOf(root.dataset.theme) + 1) % THEMES.length];
-      stored.set(root.dataset.theme);
+      root.dataset.colours = THEMES[(THEMES.indexOf(root.dataset.colours) + 1) % THEMES.length];
+      stored.set(root.dataset.colours);
       show();
     });
     button.hidden = false;

@@ -1,16 +1,8 @@
-/** Style sheet of the page of /docs: light, dark and print, wide and narrow, with the reader's own fonts. */
+/** Style sheet of the pages of /docs: light, dark and print, wide and narrow. */
+import TOKENS from "../../../web/tokens.css" with { type: "text" };
 
-export const STYLE = `
-:root {
-  color-scheme: light dark;
-  --bg: light-dark(#faf9f7, #131416); --surface: light-dark(#ffffff, #1a1c1f); --sunk: light-dark(#f2f0ec, #0e0f11);
-  --line: light-dark(#e4e1db, #2b2e33); --text: light-dark(#1d1c1a, #e9e7e3); --muted: light-dark(#6a665f, #9b988f);
-  --accent: light-dark(#2f55d4, #8fa8ff); --radius: 6px;
-  --mono: ui-monospace, "SF Mono", "JetBrains Mono", "DejaVu Sans Mono", monospace;
-  font: 14px/21px system-ui, -apple-system, "Segoe UI", "Inter", "DejaVu Sans", sans-serif;
-  scroll-padding-top: 16px;
-}
-:root[data-theme=light] { color-scheme: light; } :root[data-theme=dark] { color-scheme: dark; }
+export const STYLE = `${TOKENS}
+:root { line-height: 21px; scroll-padding-top: 16px; }
 * { box-sizing: border-box; } [hidden] { display: none !important; }
 body { margin: 0; background: var(--bg); color: var(--text); display: grid; grid-template-columns: 264px minmax(0, 1fr); }
 a { color: var(--accent); text-decoration: none; } a:hover { text-decoration: underline; }
