@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { egressGet, sandboxNetwork } from "../../../shared/api/egress.ts";
 import { Ask } from "../components/ask.tsx";
 import { Choices, Empty, Facts, Line, Shown, State } from "../components/parts.tsx";
+import { Table } from "../components/table.tsx";
 import { Ago, Clock, countText, Foreign, sizeText } from "../components/text.tsx";
 import { get, part } from "../data/api.ts";
 import { useLoaded } from "../data/resource.ts";
@@ -132,53 +133,34 @@ const matches = ({ host, ip }: Destination, text: string) => {
 
 function Destinations({ items }: { items: readonly Destination[] }) {
   return (
-    <div class="scroll">
-      <table>
-        <thead>
-          <tr>
-            <th>Where</th>
-            <th class="num">Port</th>
-            <th>Let</th>
-            <th class="num">Connections</th>
-            <th class="num">Sent</th>
-            <th class="num">Received</th>
-            <th>First</th>
-            <th>Last</th>
-          </tr>
-        </thead>
-        <tbody>
-          {items.map((each) => (
-            <tr key={`${each.allowed} ${placeText(each)} ${each.port} ${each.reason}`}>
-              <td data-label="Where">
-                <Foreign text={placeText(each)} most={120} mono />{" "}
-                {each.host !== null && each.ip !== null ? <span class="muted mono">{each.ip}</span> : null}
-              </td>
-              <td data-label="Port" class="num">
-                {each.port ?? "–"}
-              </td>
-              <td data-label="Let">
-                <State look={each.allowed ? "ok" : "bad"}>{each.allowed ? "allowed" : reasonWords(each.reason)}</State>
-              </td>
-              <td data-label="Connections" class="num">
-                {countText(each.connections)}
-              </td>
-              <td data-label="Sent" class="num tight">
-                {each.allowed ? sizeText(each.sent_bytes) : "–"}
-              </td>
-              <td data-label="Received" class="num tight">
-                {each.allowed ? sizeText(each.received_bytes) : "–"}
-              </td>
-              <td data-label="First" class="tight">
-                <Clock at={each.first_at} />
-              </td>
-              <td data-label="Last" class="tight">
-                <Ago at={each.last_at} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      classes={{
+        Port: "num",
+        Connections: "num",
+        Sent: "num tight",
+        Received: "num tight",
+        First: "tight",
+        Last: "tight",
+      }}
+      rows={items.map((each) => ({
+        key: `${each.allowed} ${placeText(each)} ${each.port} ${each.reason}`,
+        cells: {
+          Where: (
+            <>
+              <Foreign text={placeText(each)} most={120} mono />{" "}
+              {each.host !== null && each.ip !== null ? <span class="muted mono">{each.ip}</span> : null}
+            </>
+          ),
+          Port: each.port ?? "–",
+          Let: <State look={each.allowed ? "ok" : "bad"}>{each.allowed ? "allowed" : reasonWords(each.reason)}</State>,
+          Connections: countText(each.connections),
+          Sent: each.allowed ? sizeText(each.sent_bytes) : "–",
+          Received: each.allowed ? sizeText(each.received_bytes) : "–",
+          First: <Clock at={each.first_at} />,
+          Last: <Ago at={each.last_at} />,
+        },
+      }))}
+    />
   );
 }
 

@@ -4,6 +4,7 @@ import type { SandboxRecord } from "../../../shared/api/sandboxes.ts";
 import { Json } from "../components/json.tsx";
 import { Copy, Empty, Line, Shown, State } from "../components/parts.tsx";
 import { RecordTable } from "../components/records.tsx";
+import { Table } from "../components/table.tsx";
 import { Clock, Foreign, spanText } from "../components/text.tsx";
 import { useLoaded } from "../data/resource.ts";
 import { auditOf } from "../room/load.ts";
@@ -65,46 +66,25 @@ export default function Record({ room, agentId, sandbox }: TabProps) {
 
 function Earlier({ sandboxes }: { sandboxes: readonly SandboxRecord[] }) {
   return (
-    <div class="scroll">
-      <table>
-        <thead>
-          <tr>
-            <th>Sandbox</th>
-            <th>Made</th>
-            <th>Ended</th>
-            <th class="num">Lived</th>
-            <th>Why</th>
-          </tr>
-        </thead>
-        <tbody>
-          {sandboxes.map(({ sandbox_id, created_at, exit, stopped_at }) => {
-            const end = exit?.at ?? stopped_at;
-            return (
-              <tr key={sandbox_id}>
-                <td data-label="Sandbox">
-                  <Foreign text={sandbox_id} mono />
-                </td>
-                <td data-label="Made" class="tight">
-                  <Clock at={created_at} />
-                </td>
-                <td data-label="Ended" class="tight">
-                  {end === null ? "–" : <Clock at={end} />}
-                </td>
-                <td data-label="Lived" class="num tight">
-                  {end === null ? "–" : spanText(Date.parse(end) - Date.parse(created_at))}
-                </td>
-                <td data-label="Why">
-                  {exit ? (
-                    <State look={exit.cause === "user_requested" ? "quiet" : "bad"}>{causeWords(exit.cause)}</State>
-                  ) : (
-                    "–"
-                  )}
-                </td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      classes={{ Made: "tight", Ended: "tight", Lived: "num tight" }}
+      rows={sandboxes.map(({ sandbox_id, created_at, exit, stopped_at }) => {
+        const end = exit?.at ?? stopped_at;
+        return {
+          key: sandbox_id,
+          cells: {
+            Sandbox: <Foreign text={sandbox_id} mono />,
+            Made: <Clock at={created_at} />,
+            Ended: end === null ? "–" : <Clock at={end} />,
+            Lived: end === null ? "–" : spanText(Date.parse(end) - Date.parse(created_at)),
+            Why: exit ? (
+              <State look={exit.cause === "user_requested" ? "quiet" : "bad"}>{causeWords(exit.cause)}</State>
+            ) : (
+              "–"
+            ),
+          },
+        };
+      })}
+    />
   );
 }

@@ -1,5 +1,6 @@
 /** The table of an agent's commands. */
 import { type Look, State } from "../components/parts.tsx";
+import { Table } from "../components/table.tsx";
 import { Clock, Foreign, Since, sizeText, spanText } from "../components/text.tsx";
 import type { Run } from "./runs.ts";
 
@@ -34,45 +35,28 @@ export function RunTable({
   path: string;
 }) {
   return (
-    <div class="scroll">
-      <table class="runs">
-        <thead>
-          <tr>
-            <th>Began</th>
-            <th>Command</th>
-            <th>End</th>
-            <th class="num">Took</th>
-            <th class="num">Output</th>
-          </tr>
-        </thead>
-        <tbody>
-          {runs.map((run) => (
-            <tr key={run.id} class={run.id === opened ? "opened" : undefined}>
-              <td data-label="Began" class="tight">
-                <Clock at={run.startedAt} />
-              </td>
-              <td data-label="Command">
-                <a
-                  data-row
-                  href={`${path}?exec=${encodeURIComponent(run.id)}`}
-                  aria-current={run.id === opened ? "true" : undefined}
-                >
-                  <Foreign text={run.command || run.id} most={160} mono />
-                </a>
-              </td>
-              <td data-label="End" class="tight">
-                <RunEnd run={run} />
-              </td>
-              <td data-label="Took" class="num tight">
-                <Took run={run} />
-              </td>
-              <td data-label="Output" class="num tight">
-                {run.outBytes === null ? "–" : sizeText(run.outBytes + (run.errBytes ?? 0))}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      class="runs"
+      classes={{ Began: "tight", End: "tight", Took: "num tight", Output: "num tight" }}
+      rows={runs.map((run) => ({
+        key: run.id,
+        class: run.id === opened ? "opened" : undefined,
+        cells: {
+          Began: <Clock at={run.startedAt} />,
+          Command: (
+            <a
+              data-row
+              href={`${path}?exec=${encodeURIComponent(run.id)}`}
+              aria-current={run.id === opened ? "true" : undefined}
+            >
+              <Foreign text={run.command || run.id} most={160} mono />
+            </a>
+          ),
+          End: <RunEnd run={run} />,
+          Took: <Took run={run} />,
+          Output: run.outBytes === null ? "–" : sizeText(run.outBytes + (run.errBytes ?? 0)),
+        },
+      }))}
+    />
   );
 }

@@ -1,9 +1,9 @@
 /** Description of a sandbox: its state and the reason, its source, its permissions, and its end. */
 
-import { type ComponentChildren, Fragment } from "preact";
 import type { SandboxRecord } from "../../../shared/api/sandboxes.ts";
 import { State } from "../components/parts.tsx";
 import { SandboxState } from "../components/sandbox-state.tsx";
+import { Properties } from "../components/static.tsx";
 import { Ago, Clock, Foreign, spanText, visible } from "../components/text.tsx";
 import { part } from "../data/api.ts";
 import { roomPath } from "../data/paths.ts";
@@ -13,95 +13,70 @@ import { causeWords, egressWords, stagesOf, startWords } from "./words.ts";
 /** Number of start stages shown; the remaining ones take negligible time. */
 const MAX_STAGES = 6;
 
-type Fact = [name: string, value: ComponentChildren];
-
 export function SandboxFacts({ sandbox }: { sandbox: SandboxRecord }) {
   const { state, status, exit, template_id, template_digest, start_mode, create_wall_ms, boot } = sandbox;
-  const facts: Fact[] = [
-    [
-      "State",
-      <>
-        <SandboxState state={state} />
-        {visible(status.message)}{" "}
-        <span class="muted">
-          since <Clock at={status.last_transition_at} /> · <code>{status.reason}</code>
-        </span>
-      </>,
-    ],
-  ];
-  if (exit) {
-    facts.push([
-      "Ended because",
-      <>
-        {causeWords(exit.cause)}{" "}
-        <span class="muted">
-          at <Clock at={exit.at} />
-        </span>
-      </>,
-    ]);
-  }
-  facts.push(
-    [
-      "Template",
-      <>
-        <Foreign text={template_id} />{" "}
-        {template_digest ? <code class="muted">{template_digest.slice(0, 19)}…</code> : null}
-      </>,
-    ],
-    ...(sandbox.snapshot_id === null ? [] : [fromSnapshot(sandbox.snapshot_id)]),
-    [
-      "Size",
-      `${sandbox.memory_mib} MiB, ${sandbox.vcpu_count} ${sandbox.vcpu_count === 1 ? "processor" : "processors"}`,
-    ],
-    [
-      "Made",
-      <>
-        <Ago at={sandbox.created_at} /> by <By {...sandbox.created_by} />, from {startWords(start_mode)}
-      </>,
-    ],
-    ["Took to make", <Made ms={create_wall_ms} boot={boot} />],
-    ["Connects", <Egress egress={sandbox.egress} />],
-    [
-      "Drive",
-      sandbox.drive.state === "ok" ? (
-        <>
-          at <code>{sandbox.drive_mount}</code>
-        </>
-      ) : (
-        <>
-          <State look="bad">degraded</State>
-          {visible(sandbox.drive.message ?? "")}
-        </>
-      ),
-    ],
-    ["Messages", sandbox.fabric_attached ? "connected" : "not connected to its room (attach_fabric was false)"],
-    ["Ports", <Ports sandbox={sandbox} />],
-    ["Environment", sandbox.env_keys.length === 0 ? "–" : <Names names={sandbox.env_keys} />],
-    ["Labels", Object.keys(sandbox.labels).length === 0 ? "–" : <Labels labels={sandbox.labels} />],
-    ["Expires", sandbox.expires_at === null ? "no" : <Clock at={sandbox.expires_at} />],
-  );
   return (
-    <dl class="facts">
-      {facts.map(([name, value]) => (
-        <Fragment key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </Fragment>
-      ))}
-    </dl>
+    <Properties
+      of={{
+        State: (
+          <>
+            <SandboxState state={state} />
+            {visible(status.message)}{" "}
+            <span class="muted">
+              since <Clock at={status.last_transition_at} /> · <code>{status.reason}</code>
+            </span>
+          </>
+        ),
+        "Ended because": exit ? (
+          <>
+            {causeWords(exit.cause)}{" "}
+            <span class="muted">
+              at <Clock at={exit.at} />
+            </span>
+          </>
+        ) : undefined,
+        Template: (
+          <>
+            <Foreign text={template_id} />{" "}
+            {template_digest ? <code class="muted">{template_digest.slice(0, 19)}…</code> : null}
+          </>
+        ),
+        Snapshot:
+          sandbox.snapshot_id === null ? undefined : (
+            <>
+              <a href={`/go/${part(sandbox.snapshot_id)}`}>
+                <Foreign text={sandbox.snapshot_id} mono />
+              </a>{" "}
+              <span class="muted">created from, restored to, or last taken</span>
+            </>
+          ),
+        Size: `${sandbox.memory_mib} MiB, ${sandbox.vcpu_count} ${sandbox.vcpu_count === 1 ? "processor" : "processors"}`,
+        Made: (
+          <>
+            <Ago at={sandbox.created_at} /> by <By {...sandbox.created_by} />, from {startWords(start_mode)}
+          </>
+        ),
+        "Took to make": <Made ms={create_wall_ms} boot={boot} />,
+        Connects: <Egress egress={sandbox.egress} />,
+        Drive:
+          sandbox.drive.state === "ok" ? (
+            <>
+              at <code>{sandbox.drive_mount}</code>
+            </>
+          ) : (
+            <>
+              <State look="bad">degraded</State>
+              {visible(sandbox.drive.message ?? "")}
+            </>
+          ),
+        Messages: sandbox.fabric_attached ? "connected" : "not connected to its room (attach_fabric was false)",
+        Ports: <Ports sandbox={sandbox} />,
+        Environment: sandbox.env_keys.length === 0 ? "–" : <Names names={sandbox.env_keys} />,
+        Labels: Object.keys(sandbox.labels).length === 0 ? "–" : <Labels labels={sandbox.labels} />,
+        Expires: sandbox.expires_at === null ? "no" : <Clock at={sandbox.expires_at} />,
+      }}
+    />
   );
-}
-
-function fromSnapshot(id: string): Fact {
-  return [
-    "Snapshot",
-    <>
-      <a href={`/go/${part(id)}`}>
-        <Foreign text={id} mono />
-      </a>{" "}
-      <span class="muted">created from, restored to, or last taken</span>
-    </>,
-  ];
 }
 
 function Made({ ms, boot }: { ms: number | null; boot: Record<string, number> }) {

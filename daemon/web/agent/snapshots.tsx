@@ -1,6 +1,7 @@
 /** An agent's snapshots: their ancestry, their size, and how long each paused its sandbox. */
 import type { SnapshotRecord, snapshotList } from "../../../shared/api/snapshots.ts";
 import { Line, Shown } from "../components/parts.tsx";
+import { Table } from "../components/table.tsx";
 import { Clock, Foreign, sizeText, spanText } from "../components/text.tsx";
 import { get, part } from "../data/api.ts";
 import { useLoaded } from "../data/resource.ts";
@@ -26,7 +27,7 @@ export function Snapshots({ room, agentId, sandbox }: TabProps) {
       <Shown of={snapshots}>
         {(items) =>
           items.length > 0 ? (
-            <Table items={items.toReversed()} at={sandbox?.snapshot_id ?? null} />
+            <SnapshotTable items={items.toReversed()} at={sandbox?.snapshot_id ?? null} />
           ) : (
             <>
               <p class="muted">No snapshots.</p>
@@ -40,51 +41,31 @@ export function Snapshots({ room, agentId, sandbox }: TabProps) {
 }
 
 /** `at`: the snapshot that its sandbox was made from, or the last one taken of it. */
-function Table({ items, at }: { items: readonly SnapshotRecord[]; at: string | null }) {
+function SnapshotTable({ items, at }: { items: readonly SnapshotRecord[]; at: string | null }) {
   return (
-    <div class="scroll">
-      <table>
-        <thead>
-          <tr>
-            <th>Snapshot</th>
-            <th>Has</th>
-            <th class="num">Size</th>
-            <th class="num">Paused</th>
-            <th>Taken</th>
-            <th>Ends</th>
-          </tr>
-        </thead>
-        <tbody>
-          {items.map(({ snapshot_id, name, parent, mode, size_bytes, paused_ms, created_at, expires_at }) => (
-            <tr key={snapshot_id}>
-              <td data-label="Snapshot">
-                <Foreign text={snapshot_id} mono /> {name === null ? null : <Foreign text={name} most={60} />}
-                {snapshot_id === at ? <span class="label">current</span> : null}
-                {parent === null ? null : (
-                  <div class="muted">
-                    from <Foreign text={parent} mono />
-                  </div>
-                )}
-              </td>
-              <td data-label="Has" class="tight">
-                {mode === "full" ? "memory and disk" : "its disk"}
-              </td>
-              <td data-label="Size" class="num tight">
-                {sizeText(size_bytes)}
-              </td>
-              <td data-label="Paused" class="num tight">
-                {spanText(paused_ms)}
-              </td>
-              <td data-label="Taken" class="tight">
-                <Clock at={created_at} />
-              </td>
-              <td data-label="Ends" class="tight">
-                {expires_at === null ? "with the room" : <Clock at={expires_at} />}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      classes={{ Has: "tight", Size: "num tight", Paused: "num tight", Taken: "tight", Ends: "tight" }}
+      rows={items.map(({ snapshot_id, name, parent, mode, size_bytes, paused_ms, created_at, expires_at }) => ({
+        key: snapshot_id,
+        cells: {
+          Snapshot: (
+            <>
+              <Foreign text={snapshot_id} mono /> {name === null ? null : <Foreign text={name} most={60} />}
+              {snapshot_id === at ? <span class="label">current</span> : null}
+              {parent === null ? null : (
+                <div class="muted">
+                  from <Foreign text={parent} mono />
+                </div>
+              )}
+            </>
+          ),
+          Has: mode === "full" ? "memory and disk" : "its disk",
+          Size: sizeText(size_bytes),
+          Paused: spanText(paused_ms),
+          Taken: <Clock at={created_at} />,
+          Ends: expires_at === null ? "with the room" : <Clock at={expires_at} />,
+        },
+      }))}
+    />
   );
 }

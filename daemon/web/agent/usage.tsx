@@ -5,6 +5,7 @@ import type { sandboxMetrics } from "../../../shared/api/sandboxes.ts";
 import type { UsageTotals, usage } from "../../../shared/api/usage.ts";
 import { Ask } from "../components/ask.tsx";
 import { Empty, Facts, Shown, Trouble } from "../components/parts.tsx";
+import { Table } from "../components/table.tsx";
 import { Clock, countText, sizeText, spanText } from "../components/text.tsx";
 import { get } from "../data/api.ts";
 import { useLoaded } from "../data/resource.ts";
@@ -110,29 +111,13 @@ function Month({ totals }: { totals: UsageTotals }) {
     ["Sent out", sizeText(totals.egress_bytes), "to the outside"],
   ] as const;
   return (
-    <div class="scroll">
-      <table class="used">
-        <thead>
-          <tr>
-            <th>What</th>
-            <th class="num">Used</th>
-            <th>Counted</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(([quantity, used, meteredAs]) => (
-            <tr key={quantity}>
-              <td data-label="What">{quantity}</td>
-              <td data-label="Used" class="num tight">
-                {used}
-              </td>
-              <td data-label="Counted" class="muted">
-                {meteredAs}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      class="used"
+      classes={{ Used: "num tight", Counted: "muted" }}
+      rows={rows.map(([quantity, used, meteredAs]) => ({
+        key: quantity,
+        cells: { What: quantity, Used: used, Counted: meteredAs },
+      }))}
+    />
   );
 }

@@ -5,6 +5,7 @@ import type { AuditRecord, orgAuditList } from "../../../shared/api/audit.ts";
 import { Json } from "../components/json.tsx";
 import { Copy, Empty, Shown } from "../components/parts.tsx";
 import { Outcome } from "../components/records.tsx";
+import { Properties } from "../components/static.tsx";
 import { Ago, Clock, Foreign, spanText } from "../components/text.tsx";
 import { get, part } from "../data/api.ts";
 import { roomPath } from "../data/paths.ts";
@@ -96,71 +97,45 @@ function All({ record }: { record: AuditRecord }) {
     );
   return (
     <>
-      <dl class="facts">
-        <dt>event</dt>
-        <dd>{text(event, auditLink("event", event), "all of these")}</dd>
-        <dt>seq</dt>
-        <dd>{seq}</dd>
-        <dt>at</dt>
-        <dd>
-          <Clock at={at} />, <Ago at={at} />
-        </dd>
-        <dt>outcome</dt>
-        <dd>
-          <Outcome record={record} />
-        </dd>
-        <dt>status</dt>
-        <dd>{text(record.status)}</dd>
-        <dt>error_code</dt>
-        <dd>{text(record.error_code)}</dd>
-        <dt>duration</dt>
-        <dd>{duration_ms === null ? text(null) : spanText(duration_ms)}</dd>
-        <dt>actor</dt>
-        <dd>
-          {actor.type} {actor.name ? <Foreign text={actor.name} most={100} /> : null}{" "}
-          {text(actor.id, auditLink("actor_id", actor.id), "all its actions")}
-        </dd>
-        <dt>source</dt>
-        <dd>{record.source}</dd>
-        <dt>ip</dt>
-        <dd>{text(record.ip)}</dd>
-        <dt>request_id</dt>
-        <dd>
-          {request_id === null ? text(null) : text(request_id, auditLink("request_id", request_id), "its request")}
-        </dd>
-        {traceId === null ? null : (
-          <>
-            <dt>trace_id</dt>
-            <dd>{text(traceId, auditLink("trace_id", traceId), "its trace")}</dd>
-          </>
-        )}
-        <dt>room_id</dt>
-        <dd>
-          {room_id === null ? text(null) : text(room_id, `${roomPath(room_id)}?uid=${room_uid ?? ""}`, "its room")}
-        </dd>
-        <dt>room_uid</dt>
-        <dd>{text(room_uid)}</dd>
-        <dt>agent_id</dt>
-        <dd>{agent_id === null ? text(null) : text(agent_id, auditLink("agent", agent_id), "all of its records")}</dd>
-        <dt>sandbox_id</dt>
-        <dd>{text(record.sandbox_id)}</dd>
-        <dt>org_id</dt>
-        <dd>{text(record.org_id)}</dd>
-        <dt>audit_id</dt>
-        <dd>{text(record.audit_id, auditLink("audit_id", record.audit_id), "its own page")}</dd>
-        <dt>details</dt>
-        <dd>
-          {Object.keys(details).length > 0 ? (
-            <Json name="details" value={details} isOpen />
-          ) : (
-            <span class="muted">none</span>
-          )}
-        </dd>
-        <dt>hash</dt>
-        <dd>{text(record.hash)}</dd>
-        <dt>prev_hash</dt>
-        <dd>{text(record.prev_hash)}</dd>
-      </dl>
+      <Properties
+        of={{
+          event: text(event, auditLink("event", event), "all of these"),
+          seq,
+          at: (
+            <>
+              <Clock at={at} />, <Ago at={at} />
+            </>
+          ),
+          outcome: <Outcome record={record} />,
+          status: text(record.status),
+          error_code: text(record.error_code),
+          duration: duration_ms === null ? text(null) : spanText(duration_ms),
+          actor: (
+            <>
+              {actor.type} {actor.name ? <Foreign text={actor.name} most={100} /> : null}{" "}
+              {text(actor.id, auditLink("actor_id", actor.id), "all its actions")}
+            </>
+          ),
+          source: record.source,
+          ip: text(record.ip),
+          request_id: text(request_id, auditLink("request_id", request_id ?? ""), "its request"),
+          trace_id: traceId === null ? undefined : text(traceId, auditLink("trace_id", traceId), "its trace"),
+          room_id: text(room_id, `${roomPath(room_id ?? "")}?uid=${room_uid ?? ""}`, "its room"),
+          room_uid: text(room_uid),
+          agent_id: text(agent_id, auditLink("agent", agent_id ?? ""), "all of its records"),
+          sandbox_id: text(record.sandbox_id),
+          org_id: text(record.org_id),
+          audit_id: text(record.audit_id, auditLink("audit_id", record.audit_id), "its own page"),
+          details:
+            Object.keys(details).length > 0 ? (
+              <Json name="details" value={details} isOpen />
+            ) : (
+              <span class="muted">none</span>
+            ),
+          hash: text(record.hash),
+          prev_hash: text(record.prev_hash),
+        }}
+      />
       <Copy text={JSON.stringify(record, null, 2)} label="Copy as JSON" />
     </>
   );

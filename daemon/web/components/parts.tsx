@@ -1,4 +1,4 @@
-/** Basic components of pages: states, loading, empty and error displays, and texts to copy. */
+/** Components of the hub with state: loading and error displays, and texts to copy. */
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
@@ -8,65 +8,16 @@ import { shellLine } from "../../../shared/shell.ts";
 import { isAway, refusal } from "../data/live.ts";
 import type { Loaded } from "../data/resource.ts";
 import { SEEN_MS, say } from "../shell/announcer.ts";
-import { visible } from "./text.tsx";
+import { Alert } from "./static.tsx";
+import { visible } from "./visible.ts";
 
-export type Look = "ok" | "wait" | "bad" | "quiet" | "live" | "busy";
+export { Empty, Facts, Head, type Look, State, Tabs } from "./static.tsx";
 
-/** A state as a shape, a word and a colour: never the colour alone. */
-export function State({ look, children }: { look: Look; children: ComponentChildren }) {
-  return <span class={`state ${look}`}>{children}</span>;
-}
-
-export function Head({ title, children }: { title: ComponentChildren; children?: ComponentChildren }) {
-  return (
-    <header class="page">
-      <h1>{title}</h1>
-      {children}
-    </header>
-  );
-}
-
-export function Facts({ facts }: { facts: readonly (readonly [name: string, value: ComponentChildren])[] }) {
-  return (
-    <dl class="numbers">
-      {facts.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
-}
-
-export function Tabs({
-  tabs,
-  at,
-  label,
-}: {
-  tabs: readonly (readonly [path: string, name: string])[];
-  at: string;
-  label: string;
-}) {
-  return (
-    <nav class="tabs" aria-label={label}>
-      {tabs.map(([path, name]) => (
-        <a key={path} href={path} aria-current={path === at ? "page" : undefined}>
-          {name}
-        </a>
-      ))}
-    </nav>
-  );
-}
-
-/** An error, and what to do next. */
+/** An error of a call, and what to do next. */
 export function Trouble({ problem, again }: { problem: Problem; again?: (() => void) | undefined }) {
   const { detail, title, hint, code, request_id } = problem as Problem & { request_id?: string };
   return (
-    <div class="trouble" role="alert">
-      <p>
-        {visible(detail || title)} {hint ? <span class="muted">{visible(hint)}</span> : null}
-      </p>
+    <Alert text={visible(detail || title)} hint={hint && visible(hint)}>
       <p class="muted">
         <code>{code}</code>
         {request_id ? (
@@ -85,7 +36,7 @@ export function Trouble({ problem, again }: { problem: Problem; again?: (() => v
           </>
         ) : null}
       </p>
-    </div>
+    </Alert>
   );
 }
 
@@ -115,18 +66,6 @@ export function Shown<T>({
       {problem && !(isAway(problem) && isAway(refusal.value)) ? <Trouble problem={problem} again={again} /> : null}
       {data !== undefined ? children(data) : problem ? null : <Loading {...(rows ? { rows } : {})} />}
     </>
-  );
-}
-
-/** Empty state: the reason, and how to create content. */
-export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
-  return (
-    <div class="empty">
-      <p>
-        <b>{title}</b>
-      </p>
-      {children}
-    </div>
   );
 }
 

@@ -7,6 +7,7 @@ import { roomPath } from "../data/paths.ts";
 import { failureOf } from "./failure.ts";
 import { State } from "./parts.tsx";
 import { nameOf, wantNames } from "./people.ts";
+import { Table } from "./table.tsx";
 import { Clock, countText, Foreign, spanText } from "./text.tsx";
 
 const MAX_DETAILS = 4;
@@ -65,52 +66,41 @@ interface Records {
 
 export function RecordTable({ records, showsRoom = false, timesOf = () => 1 }: Records) {
   return (
-    <div class="scroll">
-      <table>
-        <thead>
-          <tr>
-            <th>When</th>
-            <th>Who</th>
-            {showsRoom ? <th>Room</th> : null}
-            <th>What</th>
-            <th>Outcome</th>
-            <th class="num">Took</th>
-          </tr>
-        </thead>
-        <tbody>
-          {records.map((record) => (
-            <tr key={record.seq}>
-              <td data-label="When" class="tight">
-                <a data-row href={`/audit?audit_id=${encodeURIComponent(record.audit_id)}`}>
-                  <Clock at={endOf(record)} />
-                </a>
-              </td>
-              <td data-label="Who" class="who">
-                <Who record={record} />
-              </td>
-              {showsRoom ? (
-                <td data-label="Room" class="who">
-                  {record.room_id === null ? null : (
+    <Table
+      classes={{ When: "tight", Who: "who", Room: "who", Outcome: "tight", Took: "num tight" }}
+      rows={records.map((record) => ({
+        key: record.seq,
+        cells: {
+          When: (
+            <a data-row href={`/audit?audit_id=${encodeURIComponent(record.audit_id)}`}>
+              <Clock at={endOf(record)} />
+            </a>
+          ),
+          Who: <Who record={record} />,
+          ...(showsRoom
+            ? {
+                Room:
+                  record.room_id === null ? null : (
                     <a href={`${roomPath(record.room_id)}?uid=${record.room_uid ?? ""}`}>
                       <Foreign text={record.room_id} />
                     </a>
-                  )}
-                </td>
-              ) : null}
-              <td data-label="What">
-                <code>{record.event}</code> <About record={record} />
-              </td>
-              <td data-label="Outcome" class="tight">
-                <Outcome record={record} />
-                {timesOf(record) > 1 ? <span class="muted"> {countText(timesOf(record))} times</span> : null}
-              </td>
-              <td data-label="Took" class="num tight">
-                {record.duration_ms === null ? "–" : spanText(record.duration_ms)}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+                  ),
+              }
+            : {}),
+          What: (
+            <>
+              <code>{record.event}</code> <About record={record} />
+            </>
+          ),
+          Outcome: (
+            <>
+              <Outcome record={record} />
+              {timesOf(record) > 1 ? <span class="muted"> {countText(timesOf(record))} times</span> : null}
+            </>
+          ),
+          Took: record.duration_ms === null ? "–" : spanText(record.duration_ms),
+        },
+      }))}
+    />
   );
 }

@@ -2,6 +2,7 @@
 import type { roomList } from "../../../shared/api/rooms.ts";
 import { type Advice, adviceFor, isOlderThanOthers, type ListedHost } from "../../../shared/host-advice.ts";
 import { Line, type Look, State, Trouble } from "../components/parts.tsx";
+import { Properties } from "../components/static.tsx";
 import { Clock, countText, Foreign, Since, sizeText } from "../components/text.tsx";
 import { get, pathOf } from "../data/api.ts";
 import { roomPath } from "../data/paths.ts";
@@ -58,29 +59,19 @@ export function HostCard({ host: each, all, isStale }: CardProps) {
         <ToDo key={advice.text} advice={advice} />
       ))}
       <Given host={each} />
-      <dl class="facts">
-        <dt>Your rooms</dt>
-        <dd>
-          <Rooms host={host} state={state} />
-        </dd>
-        <dt>Version</dt>
-        <dd>
-          {version ?? <span class="muted">not known</span>}
-          {isOld ? <span class="muted"> older than others</span> : null}
-        </dd>
-        <dt>Address</dt>
-        <dd>
-          <Foreign text={url} most={120} mono />
-        </dd>
-        {joined_at === null ? null : (
-          <>
-            <dt>Joined</dt>
-            <dd>
-              <Clock at={joined_at} />
-            </dd>
-          </>
-        )}
-      </dl>
+      <Properties
+        of={{
+          "Your rooms": <Rooms host={host} state={state} />,
+          Version: (
+            <>
+              {version ?? <span class="muted">not known</span>}
+              {isOld ? <span class="muted"> older than others</span> : null}
+            </>
+          ),
+          Address: <Foreign text={url} most={120} mono />,
+          Joined: joined_at === null ? undefined : <Clock at={joined_at} />,
+        }}
+      />
     </section>
   );
 }

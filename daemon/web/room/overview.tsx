@@ -7,6 +7,7 @@ import { Ask } from "../components/ask.tsx";
 import { Empty, Facts, Line, Shown, State } from "../components/parts.tsx";
 import { RecordTable } from "../components/records.tsx";
 import { SandboxState } from "../components/sandbox-state.tsx";
+import { Table } from "../components/table.tsx";
 import { Ago, countText, Foreign, sizeText } from "../components/text.tsx";
 import { WAIT_WORDS } from "../components/waits.ts";
 import { get, part, pathOf } from "../data/api.ts";
@@ -102,57 +103,35 @@ function Agents({ room }: Pick<TabProps, "room">) {
               <Line words={["sandbox", "create", roomId, "worker"]} />
             </Empty>
           ) : (
-            <div class="scroll">
-              <table>
-                <thead>
-                  <tr>
-                    <th>Agent</th>
-                    <th>State</th>
-                    <th>Waits for</th>
-                    <th class="num">Inbox</th>
-                    <th class="num">Memory</th>
-                    <th>Last seen</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {present.map(({ agent_id, sandbox_state, inbox_depth, last_seen_at }) => {
-                    const used = top.find((each) => each.agent_id === agent_id);
-                    return (
-                      <tr key={agent_id}>
-                        <td data-label="Agent">
-                          <a class="name" data-row href={agentPath(roomId, agent_id)}>
-                            <Foreign text={agent_id} />
-                          </a>
-                        </td>
-                        <td data-label="State">
-                          <SandboxState state={sandbox_state} />
-                        </td>
-                        <td data-label="Waits for">
-                          <WaitsFor agentId={agent_id} />
-                        </td>
-                        <td data-label="Inbox" class="num">
-                          {inbox_depth}
-                        </td>
-                        <td data-label="Memory" class="num">
-                          {used ? (
-                            <span
-                              title={`${sizeText(used.memory.resident_bytes ?? 0)} on the host, with the virtual machine itself`}
-                            >
-                              {used.memory.memory_mib} MiB
-                            </span>
-                          ) : (
-                            "–"
-                          )}
-                        </td>
-                        <td data-label="Last seen">
-                          <Ago at={last_seen_at} none="not yet" />
-                        </td>
-                      </tr>
-                    );
-                  })}
-                </tbody>
-              </table>
-            </div>
+            <Table
+              classes={{ Inbox: "num", Memory: "num" }}
+              rows={present.map(({ agent_id, sandbox_state, inbox_depth, last_seen_at }) => {
+                const used = top.find((each) => each.agent_id === agent_id);
+                return {
+                  key: agent_id,
+                  cells: {
+                    Agent: (
+                      <a class="name" data-row href={agentPath(roomId, agent_id)}>
+                        <Foreign text={agent_id} />
+                      </a>
+                    ),
+                    State: <SandboxState state={sandbox_state} />,
+                    "Waits for": <WaitsFor agentId={agent_id} />,
+                    Inbox: inbox_depth,
+                    Memory: used ? (
+                      <span
+                        title={`${sizeText(used.memory.resident_bytes ?? 0)} on the host, with the virtual machine itself`}
+                      >
+                        {used.memory.memory_mib} MiB
+                      </span>
+                    ) : (
+                      "–"
+                    ),
+                    "Last seen": <Ago at={last_seen_at} none="not yet" />,
+                  },
+                };
+              })}
+            />
           )}
         </>
       )}

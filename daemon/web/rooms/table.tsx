@@ -3,6 +3,7 @@
 import type { RoomGlance } from "../../../shared/api/overview/room-overview.ts";
 import type { RoomRecord } from "../../../shared/api/rooms.ts";
 import { State } from "../components/parts.tsx";
+import { Table } from "../components/table.tsx";
 import { Ago, countText, Foreign, nowMs, sizeText, spanText } from "../components/text.tsx";
 import { pathOf } from "../data/api.ts";
 import { addressOf, roomPath } from "../data/paths.ts";
@@ -68,83 +69,47 @@ export function RoomTable({ items, askedMs, isEnded = false }: Glances) {
   const worth = items.some(({ cost }) => cost !== null && cost.credits > 0) ? "Cost" : "Sandbox time";
   const isQuiet = nowMs.value - askedMs > MINUTE_MS;
   return (
-    <div class="scroll">
-      <table class="rooms">
-        <thead>
-          <tr>
-            <th>Room</th>
-            <th>State</th>
-            {boot.has_hosts ? <th>Host</th> : null}
-            {isEnded ? null : (
-              <>
-                <th class="num">Agents</th>
-                <th class="num">Running</th>
-                <th>Blocked</th>
-                <th class="num">Messages/min</th>
-              </>
-            )}
-            <th class="num">Drive</th>
-            <th class="num">{worth}</th>
-            <th>Made</th>
-            <th>Labels</th>
-          </tr>
-        </thead>
-        <tbody>
-          {items.map((room) => (
-            <tr key={room.room_uid}>
-              <td data-label="Room">
-                <a class="name" data-row href={roomPath(addressOf(room))}>
-                  <Foreign text={room.room_id} />
-                </a>
-              </td>
-              <td data-label="State">
-                {isUnknown(room) ? (
-                  <State look="bad">
-                    <span title={room.warnings?.join(" ")}>host silent</span>
-                  </State>
-                ) : (
-                  <RoomState room={room} />
-                )}
-              </td>
-              {boot.has_hosts ? (
-                <td data-label="Host">
+    <Table
+      class="rooms"
+      classes={{ Agents: "num", Running: "num", "Messages/min": "num", Drive: "num", [worth]: "num" }}
+      rows={items.map((room) => ({
+        key: room.room_uid,
+        cells: {
+          Room: (
+            <a class="name" data-row href={roomPath(addressOf(room))}>
+              <Foreign text={room.room_id} />
+            </a>
+          ),
+          State: isUnknown(room) ? (
+            <State look="bad">
+              <span title={room.warnings?.join(" ")}>host silent</span>
+            </State>
+          ) : (
+            <RoomState room={room} />
+          ),
+          ...(boot.has_hosts
+            ? {
+                Host: (
                   <a href={pathOf("/rooms", { host: room.host })} title="Rooms on this host">
                     <Foreign text={room.host} />
                   </a>
-                </td>
-              ) : null}
-              {isEnded ? null : (
-                <>
-                  <td data-label="Agents" class="num">
-                    {isUnknown(room) ? UNKNOWN : countText(room.agents)}
-                  </td>
-                  <td data-label="Running" class="num">
-                    {isUnknown(room) ? UNKNOWN : countText(room.running)}
-                  </td>
-                  <td data-label="Blocked">
-                    <Blocked room={room} />
-                  </td>
-                  <td data-label="Messages/min" class="num">
-                    {isUnknown(room) ? UNKNOWN : countText(isQuiet ? 0 : room.messages_last_minute)}
-                  </td>
-                </>
-              )}
-              <td data-label="Drive" class="num">
-                {isUnknown(room) ? UNKNOWN : sizeText(room.drive.used_bytes)}
-              </td>
-              <td data-label={worth} class="num">
-                {costText(room.cost)}
-              </td>
-              <td data-label="Made">
-                <Ago at={room.created_at} />
-              </td>
-              <td data-label="Labels" class={Object.keys(room.labels).length === 0 ? "none" : undefined}>
-                <Labels labels={room.labels} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+                ),
+              }
+            : {}),
+          ...(isEnded
+            ? {}
+            : {
+                Agents: isUnknown(room) ? UNKNOWN : countText(room.agents),
+                Running: isUnknown(room) ? UNKNOWN : countText(room.running),
+                Blocked: <Blocked room={room} />,
+                "Messages/min": isUnknown(room) ? UNKNOWN : countText(isQuiet ? 0 : room.messages_last_minute),
+              }),
+          Drive: isUnknown(room) ? UNKNOWN : sizeText(room.drive.used_bytes),
+          [worth]: costText(room.cost),
+          Made: <Ago at={room.created_at} />,
+          Labels: <Labels labels={room.labels} />,
+        },
+      }))}
+    />
   );
 }

@@ -2,6 +2,7 @@
 import type { DeliveryRecord, WebhookRecord, webhookDeliveries, webhookList } from "../../../shared/api/webhooks.ts";
 import { pathOf } from "../../../shared/places.ts";
 import { Empty, Head, Line, type Look, Shown, State } from "../components/parts.tsx";
+import { Table } from "../components/table.tsx";
 import { Ago, Clock, countText, Foreign } from "../components/text.tsx";
 import { get, part } from "../data/api.ts";
 import { useLoaded } from "../data/resource.ts";
@@ -42,7 +43,7 @@ export default function Webhooks() {
           const chosen = items.find(({ webhook_id }) => webhook_id === selectedId) ?? (items[0] as WebhookRecord);
           return (
             <>
-              <Table items={items} chosen={chosen.webhook_id} />
+              <WebhookTable items={items} chosen={chosen.webhook_id} />
               <Deliveries key={chosen.webhook_id} of={chosen} />
             </>
           );
@@ -64,65 +65,35 @@ function stateOf({ disabled_reason, failing_since }: WebhookRecord): [look: Look
   return failing_since === null ? ["ok", "enabled"] : ["wait", "failing"];
 }
 
-function Table({ items, chosen }: { items: readonly WebhookRecord[]; chosen: string }) {
+function WebhookTable({ items, chosen }: { items: readonly WebhookRecord[]; chosen: string }) {
   return (
-    <div class="scroll">
-      <table>
-        <thead>
-          <tr>
-            <th>URL</th>
-            <th>State</th>
-            <th>Events</th>
-            <th>Rooms</th>
-            <th class="num">Sent</th>
-            <th class="num">Waiting</th>
-            <th class="num">Missed</th>
-            <th class="num">Failed</th>
-            <th>Last sent</th>
-          </tr>
-        </thead>
-        <tbody>
-          {items.map((each) => {
-            const { webhook_id, url, types, room_ids } = each;
-            const [look, words] = stateOf(each);
-            const isChosen = webhook_id === chosen;
-            return (
-              <tr key={webhook_id} aria-current={isChosen ? "true" : undefined}>
-                <td data-label="URL">
-                  <a data-row href={pathOf({ type: "webhook", id: webhook_id, room_id: null, agent_id: null })}>
-                    <Foreign text={url} most={80} />
-                  </a>
-                </td>
-                <td data-label="State">
-                  <State look={look}>{words}</State>
-                </td>
-                <td data-label="Events">
-                  <Foreign text={types.join(" ")} most={80} mono />
-                </td>
-                <td data-label="Rooms">
-                  {room_ids === null ? "all" : <Foreign text={room_ids.join(" ")} most={80} />}
-                </td>
-                <td data-label="Sent" class="num">
-                  {countText(each.sent_count)}
-                </td>
-                <td data-label="Waiting" class="num">
-                  {countText(each.waiting_count)}
-                </td>
-                <td data-label="Missed" class="num">
-                  {countText(each.missed_count)}
-                </td>
-                <td data-label="Failed" class="num">
-                  {countText(each.failed_count)}
-                </td>
-                <td data-label="Last sent">
-                  <Ago at={each.last_sent_at} />
-                </td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      classes={{ Sent: "num", Waiting: "num", Missed: "num", Failed: "num" }}
+      rows={items.map((each) => {
+        const { webhook_id, url, types, room_ids } = each;
+        const [look, words] = stateOf(each);
+        const isChosen = webhook_id === chosen;
+        return {
+          key: webhook_id,
+          "aria-current": isChosen ? "true" : undefined,
+          cells: {
+            URL: (
+              <a data-row href={pathOf({ type: "webhook", id: webhook_id, room_id: null, agent_id: null })}>
+                <Foreign text={url} most={80} />
+              </a>
+            ),
+            State: <State look={look}>{words}</State>,
+            Events: <Foreign text={types.join(" ")} most={80} mono />,
+            Rooms: room_ids === null ? "all" : <Foreign text={room_ids.join(" ")} most={80} />,
+            Sent: countText(each.sent_count),
+            Waiting: countText(each.waiting_count),
+            Missed: countText(each.missed_count),
+            Failed: countText(each.failed_count),
+            "Last sent": <Ago at={each.last_sent_at} />,
+          },
+        };
+      })}
+    />
   );
 }
 
@@ -150,42 +121,24 @@ function Deliveries({ of: { webhook_id, url } }: { of: WebhookRecord }) {
             </Empty>
           ) : (
             <>
-              <div class="scroll">
-                <table>
-                  <thead>
-                    <tr>
-                      <th>Event</th>
-                      <th>State</th>
-                      <th class="num">Tries</th>
-                      <th>Happened</th>
-                      <th>Next try</th>
-                      <th>Why</th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {items.map(({ delivery_id, type, state, attempts, event_at, next_at, error }) => (
-                      <tr key={delivery_id}>
-                        <td data-label="Event">
-                          <a data-row href={pathOf({ type: "audit", id: delivery_id, room_id: null, agent_id: null })}>
-                            {type}
-                          </a>
-                        </td>
-                        <td data-label="State">
-                          <State look={LOOKS[state]}>{state}</State>
-                        </td>
-                        <td data-label="Tries" class="num">
-                          {countText(attempts)}
-                        </td>
-                        <td data-label="Happened">
-                          <Clock at={event_at} />
-                        </td>
-                        <td data-label="Next try">{next_at === null ? null : <Clock at={next_at} />}</td>
-                        <td data-label="Why">{error === null ? null : <Foreign text={error} />}</td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </div>
+              <Table
+                classes={{ Tries: "num" }}
+                rows={items.map(({ delivery_id, type, state, attempts, event_at, next_at, error }) => ({
+                  key: delivery_id,
+                  cells: {
+                    Event: (
+                      <a data-row href={pathOf({ type: "audit", id: delivery_id, room_id: null, agent_id: null })}>
+                        {type}
+                      </a>
+                    ),
+                    State: <State look={LOOKS[state]}>{state}</State>,
+                    Tries: countText(attempts),
+                    Happened: <Clock at={event_at} />,
+                    "Next try": next_at === null ? null : <Clock at={next_at} />,
+                    Why: error === null ? null : <Foreign text={error} />,
+                  },
+                }))}
+              />
               <p class="muted">To resend one of them immediately, even if it was delivered:</p>
               <Line words={["webhook", "redeliver", webhook_id, items[0]?.delivery_id ?? ""]} />
             </>

@@ -4,6 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Problem } from "../../../../shared/api/errors.ts";
 import type { RecordingEnd, RecordingRecord, recordingList } from "../../../../shared/api/recordings.ts";
 import { Line, Shown, State, Trouble } from "../../components/parts.tsx";
+import { ACTIONS, Table } from "../../components/table.tsx";
 import { Clock, clockText, sizeText, spanText } from "../../components/text.tsx";
 import { ask, get, part, Refused } from "../../data/api.ts";
 import { useLoaded } from "../../data/resource.ts";
@@ -48,7 +49,7 @@ export function Recordings({ path, room, agent, isThere }: Props) {
             <>
               {one && one.state === "ended" ? <Play key={one.recording_id} path={path} recording={one} /> : null}
               {items.length > 0 ? (
-                <Table
+                <RecordingTable
                   items={items}
                   chosen={chosen.value}
                   choose={(id) => {
@@ -67,7 +68,7 @@ export function Recordings({ path, room, agent, isThere }: Props) {
   );
 }
 
-function Table({
+function RecordingTable({
   items,
   chosen,
   choose,
@@ -77,51 +78,30 @@ function Table({
   choose(id: string): void;
 }) {
   return (
-    <div class="scroll">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Begun</th>
-            <th scope="col" class="num">
-              Length
-            </th>
-            <th scope="col" class="num">
-              Size
-            </th>
-            <th scope="col">Ended</th>
-            <td />
-          </tr>
-        </thead>
-        <tbody>
-          {items.map(({ recording_id, started_at, duration_ms, size_bytes, end_reason }) => (
-            <tr key={recording_id} aria-current={chosen === recording_id ? "true" : undefined}>
-              <td data-label="Begun">
-                <Clock at={started_at} />
-              </td>
-              <td data-label="Length" class="num">
-                {spanText(duration_ms)}
-              </td>
-              <td data-label="Size" class="num">
-                {sizeText(size_bytes)}
-              </td>
-              <td data-label="Ended">{end_reason === null ? <State look="live">recording</State> : WHY[end_reason]}</td>
-              <td>
-                {end_reason === null ? null : (
-                  <button
-                    type="button"
-                    class="button"
-                    aria-label={`Play the recording of ${clockText(started_at)}`}
-                    onClick={() => choose(recording_id)}
-                  >
-                    Play
-                  </button>
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      classes={{ Length: "num", Size: "num" }}
+      rows={items.map(({ recording_id, started_at, duration_ms, size_bytes, end_reason }) => ({
+        key: recording_id,
+        "aria-current": chosen === recording_id ? "true" : undefined,
+        cells: {
+          Begun: <Clock at={started_at} />,
+          Length: spanText(duration_ms),
+          Size: sizeText(size_bytes),
+          Ended: end_reason === null ? <State look="live">recording</State> : WHY[end_reason],
+          [ACTIONS]:
+            end_reason === null ? null : (
+              <button
+                type="button"
+                class="button"
+                aria-label={`Play the recording of ${clockText(started_at)}`}
+                onClick={() => choose(recording_id)}
+              >
+                Play
+              </button>
+            ),
+        },
+      }))}
+    />
   );
 }
 

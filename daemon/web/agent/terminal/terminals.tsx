@@ -3,6 +3,7 @@
 import { useRef } from "preact/hooks";
 import type { terminalList } from "../../../../shared/api/terminals.ts";
 import { Empty, Line, Shown, State } from "../../components/parts.tsx";
+import { Table } from "../../components/table.tsx";
 import { Ago, Foreign } from "../../components/text.tsx";
 import { get, part } from "../../data/api.ts";
 import { agentPath } from "../../data/paths.ts";
@@ -70,43 +71,27 @@ function NoTerminal({ room, agent, isRunning }: { room: string; agent: string; i
 
 function TerminalTable({ items, at, path }: { items: readonly Terminal[]; at: string | null; path: string }) {
   return (
-    <div class="scroll">
-      <table>
-        <thead>
-          <tr>
-            <th>Terminal</th>
-            <th>State</th>
-            <th class="tight">In use</th>
-            <th>User</th>
-            <th>Opened</th>
-          </tr>
-        </thead>
-        <tbody>
-          {items.map(({ terminal_id, command, state, attached, user, created_at, end_reason }) => (
-            <tr key={terminal_id} class={terminal_id === at ? "opened" : undefined}>
-              <td data-label="Terminal">
-                <a
-                  data-row
-                  href={`${path}?terminal=${part(terminal_id)}`}
-                  aria-current={terminal_id === at ? "true" : undefined}
-                >
-                  <Foreign text={command} most={100} mono />
-                </a>
-              </td>
-              <td data-label="State" class="tight">
-                <State look={state === "running" ? "ok" : "quiet"}>{end_reason ?? state}</State>
-              </td>
-              <td data-label="In use">{attached ? "yes" : "no"}</td>
-              <td data-label="User" class="tight">
-                <Foreign text={user} most={40} />
-              </td>
-              <td data-label="Opened" class="tight">
-                <Ago at={created_at} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      classes={{ State: "tight", User: "tight", Opened: "tight" }}
+      rows={items.map(({ terminal_id, command, state, attached, user, created_at, end_reason }) => ({
+        key: terminal_id,
+        class: terminal_id === at ? "opened" : undefined,
+        cells: {
+          Terminal: (
+            <a
+              data-row
+              href={`${path}?terminal=${part(terminal_id)}`}
+              aria-current={terminal_id === at ? "true" : undefined}
+            >
+              <Foreign text={command} most={100} mono />
+            </a>
+          ),
+          State: <State look={state === "running" ? "ok" : "quiet"}>{end_reason ?? state}</State>,
+          "In use": attached ? "yes" : "no",
+          User: <Foreign text={user} most={40} />,
+          Opened: <Ago at={created_at} />,
+        },
+      }))}
+    />
   );
 }

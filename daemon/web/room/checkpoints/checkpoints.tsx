@@ -3,6 +3,7 @@ import type { AuditRecord, auditList } from "../../../../shared/api/audit.ts";
 import type { CheckpointRecord, checkpointList } from "../../../../shared/api/checkpoints.ts";
 import { pathOf } from "../../../../shared/places.ts";
 import { Empty, Line, Shown } from "../../components/parts.tsx";
+import { Table } from "../../components/table.tsx";
 import { Clock, countText, Foreign, sizeText, spanText } from "../../components/text.tsx";
 import { get, part } from "../../data/api.ts";
 import { agentPath, roomPath } from "../../data/paths.ts";
@@ -58,7 +59,7 @@ export default function Checkpoints({ room }: TabProps) {
                 The checkpoint <Foreign text={selected} most={60} mono /> no longer exists.
               </p>
             )}
-            <Table items={items} forks={forks} chosen={chosen?.checkpoint_id ?? null} />
+            <CheckpointTable items={items} forks={forks} chosen={chosen?.checkpoint_id ?? null} />
             <h2>In a shell</h2>
             <p class="muted">
               Fork a new room from <Foreign text={used} mono />, in which every agent continues from that state:
@@ -82,70 +83,46 @@ interface TableProps {
   chosen: string | null;
 }
 
-function Table({ items, forks, chosen }: TableProps) {
+function CheckpointTable({ items, forks, chosen }: TableProps) {
   return (
-    <div class="scroll">
-      <table>
-        <thead>
-          <tr>
-            <th>Checkpoint</th>
-            <th>Sandboxes</th>
-            <th>Forks</th>
-            <th class="num">Drive</th>
-            <th class="num">Size</th>
-            <th class="num">Paused</th>
-            <th>Taken</th>
-            <th>Ends</th>
-          </tr>
-        </thead>
-        <tbody>
-          {items.map(({ checkpoint_id, room_id, name, snapshots, drive_bytes, size_bytes, paused_ms, ...times }) => (
-            <tr
-              key={checkpoint_id}
-              class={checkpoint_id === chosen ? "marked" : undefined}
-              aria-current={checkpoint_id === chosen ? "true" : undefined}
-            >
-              <td data-label="Checkpoint">
-                <a data-row href={pathOf({ type: "checkpoint", id: checkpoint_id, room_id, agent_id: null })}>
-                  <Foreign text={checkpoint_id} mono />
-                </a>
-                {name === null ? null : (
-                  <div>
-                    <Foreign text={name} most={40} />
-                  </div>
-                )}
-              </td>
-              <td data-label="Sandboxes">
-                <Links
-                  to={snapshots
-                    .slice(0, NAMED)
-                    .map(({ agent_id }) => [agentPath(room_id, agent_id, "record"), agent_id] as const)}
-                />
-                {snapshots.length > NAMED ? ` and ${countText(snapshots.length - NAMED)} more` : null}
-              </td>
-              <td data-label="Forks">
-                <Links to={(forks.get(checkpoint_id) ?? []).map((into) => [roomPath(into), into] as const)} />
-              </td>
-              <td data-label="Drive" class="num tight">
-                {sizeText(drive_bytes)}
-              </td>
-              <td data-label="Size" class="num tight">
-                {sizeText(size_bytes)}
-              </td>
-              <td data-label="Paused" class="num tight">
-                {spanText(paused_ms)}
-              </td>
-              <td data-label="Taken" class="tight">
-                <Clock at={times.created_at} />
-              </td>
-              <td data-label="Ends" class="tight">
-                {times.expires_at === null ? "with the room" : <Clock at={times.expires_at} />}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      classes={{ Drive: "num tight", Size: "num tight", Paused: "num tight", Taken: "tight", Ends: "tight" }}
+      rows={items.map(({ checkpoint_id, room_id, name, snapshots, drive_bytes, size_bytes, paused_ms, ...times }) => ({
+        key: checkpoint_id,
+        class: checkpoint_id === chosen ? "marked" : undefined,
+        "aria-current": checkpoint_id === chosen ? "true" : undefined,
+        cells: {
+          Checkpoint: (
+            <>
+              <a data-row href={pathOf({ type: "checkpoint", id: checkpoint_id, room_id, agent_id: null })}>
+                <Foreign text={checkpoint_id} mono />
+              </a>
+              {name === null ? null : (
+                <div>
+                  <Foreign text={name} most={40} />
+                </div>
+              )}
+            </>
+          ),
+          Sandboxes: (
+            <>
+              <Links
+                to={snapshots
+                  .slice(0, NAMED)
+                  .map(({ agent_id }) => [agentPath(room_id, agent_id, "record"), agent_id] as const)}
+              />
+              {snapshots.length > NAMED ? ` and ${countText(snapshots.length - NAMED)} more` : null}
+            </>
+          ),
+          Forks: <Links to={(forks.get(checkpoint_id) ?? []).map((into) => [roomPath(into), into] as const)} />,
+          Drive: sizeText(drive_bytes),
+          Size: sizeText(size_bytes),
+          Paused: spanText(paused_ms),
+          Taken: <Clock at={times.created_at} />,
+          Ends: times.expires_at === null ? "with the room" : <Clock at={times.expires_at} />,
+        },
+      }))}
+    />
   );
 }
 

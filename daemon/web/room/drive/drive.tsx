@@ -5,6 +5,7 @@ import type { DriveEntry, fsList } from "../../../../shared/api/drive.ts";
 import { isReading } from "../../../../shared/audit-reads.ts";
 import { Empty, Line, Shown } from "../../components/parts.tsx";
 import { Who } from "../../components/records.tsx";
+import { Table } from "../../components/table.tsx";
 import { Ago, Foreign, sizeText } from "../../components/text.tsx";
 import { get, part } from "../../data/api.ts";
 import { roomPath } from "../../data/paths.ts";
@@ -83,46 +84,30 @@ export default function Drive({ room, again }: TabProps) {
             </Empty>
           ) : (
             <>
-              <div class="scroll">
-                <table>
-                  <thead>
-                    <tr>
-                      <th>Name</th>
-                      <th class="num">Size</th>
-                      <th>Changed</th>
-                      <th>By</th>
-                      <th>Kind</th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {answer.items.map((entry) => (
-                      <tr key={entry.path} class={entry.path === file ? "marked" : undefined}>
-                        <td data-label="Name">
-                          <a class={entry.type === "directory" ? "name" : undefined} data-row href={to(entry)}>
-                            <Foreign text={entry.name} most={160} />
-                            {entry.type === "directory" ? "/" : ""}
-                          </a>
-                        </td>
-                        <td data-label="Size" class="num tight">
-                          {entry.type === "file" ? sizeText(entry.size_bytes) : "–"}
-                        </td>
-                        <td data-label="Changed">
-                          <Ago at={entry.modified_at} />
-                        </td>
-                        <td data-label="By">
-                          <Writer
-                            of={written.data ? writerOf(entry, written.data.byPath, written.data.writes) : null}
-                          />
-                        </td>
-                        <td data-label="Kind">
-                          {KINDS[entry.type]}{" "}
-                          {entry.target === undefined ? null : <Foreign text={`to ${entry.target}`} most={100} mono />}
-                        </td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </div>
+              <Table
+                classes={{ Size: "num tight" }}
+                rows={answer.items.map((entry) => ({
+                  key: entry.path,
+                  class: entry.path === file ? "marked" : undefined,
+                  cells: {
+                    Name: (
+                      <a class={entry.type === "directory" ? "name" : undefined} data-row href={to(entry)}>
+                        <Foreign text={entry.name} most={160} />
+                        {entry.type === "directory" ? "/" : ""}
+                      </a>
+                    ),
+                    Size: entry.type === "file" ? sizeText(entry.size_bytes) : "–",
+                    Changed: <Ago at={entry.modified_at} />,
+                    By: <Writer of={written.data ? writerOf(entry, written.data.byPath, written.data.writes) : null} />,
+                    Kind: (
+                      <>
+                        {KINDS[entry.type]}{" "}
+                        {entry.target === undefined ? null : <Foreign text={`to ${entry.target}`} most={100} mono />}
+                      </>
+                    ),
+                  },
+                }))}
+              />
               {answer.next_cursor === null ? null : (
                 <p class="muted">The first {MOST} are shown: `roomd drive ls` shows all.</p>
               )}

@@ -4,6 +4,7 @@ import { useRef } from "preact/hooks";
 import type { sandboxList } from "../../../../shared/api/sandboxes.ts";
 import { isReading } from "../../../../shared/audit-reads.ts";
 import { Empty, Line, Shown, State } from "../../components/parts.tsx";
+import { Table } from "../../components/table.tsx";
 import { Ago, Clock, countText, Foreign, sizeText } from "../../components/text.tsx";
 import { get, part } from "../../data/api.ts";
 import { agentPath } from "../../data/paths.ts";
@@ -48,74 +49,51 @@ export default function Ports({ room }: TabProps) {
                 The port with the label <Foreign text={selectedLabel} most={60} mono /> is no longer exposed.
               </p>
             )}
-            <div class="scroll">
-              <table>
-                <thead>
-                  <tr>
-                    <th>Port</th>
-                    <th>Agent</th>
-                    <th>Access</th>
-                    <th>Where</th>
-                    <th class="num">Calls</th>
-                    <th class="num">Sent</th>
-                    <th class="num">Received</th>
-                    <th>Since</th>
-                    <th>Ends</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {ports.map(({ agent_id, port, visibility, url, path_url, created_at, expires_at, traffic }) => (
-                    <tr
-                      key={`${agent_id} ${port}`}
-                      class={isWanted(path_url) ? "marked" : undefined}
-                      aria-current={isWanted(path_url) ? "true" : undefined}
+            <Table
+              classes={{ Port: "num", Calls: "num", Sent: "num tight", Received: "num tight", Since: "tight" }}
+              rows={ports.map(({ agent_id, port, visibility, url, path_url, created_at, expires_at, traffic }) => ({
+                key: `${agent_id} ${port}`,
+                class: isWanted(path_url) ? "marked" : undefined,
+                "aria-current": isWanted(path_url) ? "true" : undefined,
+                cells: {
+                  Port: port,
+                  Agent: (
+                    <a
+                      class="name"
+                      data-row
+                      href={agentPath(roomId, agent_id)}
                       ref={isWanted(path_url) ? seenOnce : null}
                     >
-                      <td data-label="Port" class="num">
-                        {port}
-                      </td>
-                      <td data-label="Agent">
-                        <a class="name" data-row href={agentPath(roomId, agent_id)}>
-                          <Foreign text={agent_id} most={60} />
-                        </a>
-                      </td>
-                      <td data-label="Access">
-                        {visibility === "public" ? (
-                          <State look="busy">public</State>
-                        ) : (
-                          <State look="quiet">with token</State>
-                        )}
-                      </td>
-                      <td data-label="Where">
-                        {visibility === "public" ? (
-                          <a href={url} target="_blank" rel="noopener noreferrer">
-                            <Foreign text={url} most={120} mono />
-                          </a>
-                        ) : (
-                          <Foreign text={url} most={120} mono />
-                        )}
-                      </td>
-                      <td data-label="Calls" class="num">
-                        {countText(traffic.connections)}
-                        {traffic.open_connections > 0 ? `, ${countText(traffic.open_connections)} open` : ""}
-                      </td>
-                      <td data-label="Sent" class="num tight">
-                        {sizeText(traffic.sent_bytes)}
-                      </td>
-                      <td data-label="Received" class="num tight">
-                        {sizeText(traffic.received_bytes)}
-                      </td>
-                      <td data-label="Since" class="tight">
-                        <Ago at={created_at} />
-                      </td>
-                      <td data-label="Ends">
-                        {expires_at === null ? <span class="muted">with its sandbox</span> : <Clock at={expires_at} />}
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+                      <Foreign text={agent_id} most={60} />
+                    </a>
+                  ),
+                  Access:
+                    visibility === "public" ? (
+                      <State look="busy">public</State>
+                    ) : (
+                      <State look="quiet">with token</State>
+                    ),
+                  Where:
+                    visibility === "public" ? (
+                      <a href={url} target="_blank" rel="noopener noreferrer">
+                        <Foreign text={url} most={120} mono />
+                      </a>
+                    ) : (
+                      <Foreign text={url} most={120} mono />
+                    ),
+                  Calls: (
+                    <>
+                      {countText(traffic.connections)}
+                      {traffic.open_connections > 0 ? `, ${countText(traffic.open_connections)} open` : ""}
+                    </>
+                  ),
+                  Sent: sizeText(traffic.sent_bytes),
+                  Received: sizeText(traffic.received_bytes),
+                  Since: <Ago at={created_at} />,
+                  Ends: expires_at === null ? <span class="muted">with its sandbox</span> : <Clock at={expires_at} />,
+                },
+              }))}
+            />
             <p class="muted">
               Traffic is counted since the service last started, or since the port was exposed. It is refreshed while
               you watch.

@@ -5,6 +5,7 @@ import type { auditList } from "../../../../shared/api/audit.ts";
 import type { roomWaits, Wait } from "../../../../shared/api/overview/overview.ts";
 import { pathOf } from "../../../../shared/places.ts";
 import { Empty, Facts, Shown, State } from "../../components/parts.tsx";
+import { Table } from "../../components/table.tsx";
 import { Clock, countText, Foreign, Since } from "../../components/text.tsx";
 import { WAIT_WORDS } from "../../components/waits.ts";
 import { get, part } from "../../data/api.ts";
@@ -68,7 +69,7 @@ export default function Waits({ room }: TabProps) {
               />
               {picture ? <Graph picture={picture} /> : null}
               <Passed waits={waits} room={roomId} />
-              <Table waits={waits} room={roomId} />
+              <WaitTable waits={waits} room={roomId} />
               {truncated ? <p class="muted">These are the oldest; there are more.</p> : null}
             </>
           );
@@ -118,46 +119,34 @@ function Passed({ waits, room }: { waits: readonly Wait[]; room: string }) {
   );
 }
 
-function Table({ waits, room }: { waits: readonly Wait[]; room: string }) {
+function WaitTable({ waits, room }: { waits: readonly Wait[]; room: string }) {
   const barrier = place.value.query.get("barrier");
   return (
-    <div class="scroll">
-      <table>
-        <thead>
-          <tr>
-            <th>Who</th>
-            <th>Waits for</th>
-            <th>Waiting on</th>
-            <th>Since</th>
-            <th>Call open</th>
-          </tr>
-        </thead>
-        <tbody>
-          {waits.map((wait) => {
-            const { agent_id, type, id, on, since, held, about } = wait;
-            return (
-              <tr key={`${agent_id} ${type} ${id}`} class={type === "barrier" && id === barrier ? "marked" : undefined}>
-                <td data-label="Who">
-                  <a class="name" data-row href={linkOf(wait, room)}>
-                    <Foreign text={agent_id} most={60} />
-                  </a>
-                </td>
-                <td data-label="Waits for">
-                  <State look="wait">{WAIT_WORDS[type]}</State>{" "}
-                  <Foreign text={type === "barrier" ? (id ?? "") : about} most={120} mono={type === "command"} />
-                </td>
-                <td data-label="Waiting on">
-                  {on.length === 0 ? <span class="muted">–</span> : <Foreign text={on.join(", ")} most={160} />}
-                </td>
-                <td data-label="Since" class="tight">
-                  <Since at={since} />
-                </td>
-                <td data-label="Call open">{held ? "yes" : <span class="muted">no</span>}</td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      classes={{ Since: "tight" }}
+      rows={waits.map((wait) => {
+        const { agent_id, type, id, on, since, held, about } = wait;
+        return {
+          key: `${agent_id} ${type} ${id}`,
+          class: type === "barrier" && id === barrier ? "marked" : undefined,
+          cells: {
+            Who: (
+              <a class="name" data-row href={linkOf(wait, room)}>
+                <Foreign text={agent_id} most={60} />
+              </a>
+            ),
+            "Waits for": (
+              <>
+                <State look="wait">{WAIT_WORDS[type]}</State>{" "}
+                <Foreign text={type === "barrier" ? (id ?? "") : about} most={120} mono={type === "command"} />
+              </>
+            ),
+            "Waiting on": on.length === 0 ? <span class="muted">–</span> : <Foreign text={on.join(", ")} most={160} />,
+            Since: <Since at={since} />,
+            "Call open": held ? "yes" : <span class="muted">no</span>,
+          },
+        };
+      })}
+    />
   );
 }
