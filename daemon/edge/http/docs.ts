@@ -3,9 +3,9 @@
  * models. Open to all, and the same for all.
  */
 import { inPieces, loopTime, Pieces } from "../../core/loop/index.ts";
-import { type DocsPage, docsSteps } from "../../domain/service/docs/page.ts";
+import { type DocsPage, docsSteps } from "../../domain/service/docs/page.tsx";
 import { llmsText, PAGES } from "../../domain/service/docs/pages.ts";
-import { textPage } from "../../domain/service/docs/text-page.ts";
+import { textPage } from "../../domain/service/docs/text-page.tsx";
 import { type HeaderFields, usualHeaders } from "./reply.ts";
 
 const DOCS_PATH = "/docs";

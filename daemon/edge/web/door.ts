@@ -40,12 +40,12 @@ import {
   setCookie,
 } from "./headers.ts";
 import { answerHubFile, isHubFile } from "./hub-files.ts";
-import { render, SCRIPT, STYLE } from "./layout.ts";
+import { render, SCRIPT, STYLE } from "./layout.tsx";
 import { Notices } from "./notices.ts";
 import { askedOf, type EndpointDeps, makeEndpoints } from "./oauth/endpoints.ts";
 import { Lookups } from "./oauth/lookups.ts";
 import { challengeOf, stepUpOf } from "./oauth/metadata.ts";
-import { deadEnd, plainPage } from "./pages/sign-in.ts";
+import { deadEnd, plainPage } from "./pages/sign-in.tsx";
 import { makeCall, type WebContext } from "./request-context.ts";
 import { ROUTES } from "./routes.ts";
 import { makeSignInOptions } from "./sign-in-options.ts";

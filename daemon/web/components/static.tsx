@@ -1,4 +1,4 @@
-/** Components without state. */
+/** Components without state, which the daemon renders too. */
 import { type ComponentChildren, Fragment } from "preact";
 
 export type Look = "ok" | "wait" | "bad" | "quiet" | "live" | "busy";
@@ -61,7 +61,7 @@ export function Tabs({ tabs, at, label }: TabsProps) {
   );
 }
 
-function Links({ to, at }: { to: TabsProps["tabs"]; at: string | undefined }) {
+export function Links({ to, at }: { to: TabsProps["tabs"]; at: string | undefined }) {
   return to.map(([path, name]) => (
     <a key={path} href={path} aria-current={path === at ? "page" : undefined}>
       {name}
@@ -89,6 +89,15 @@ export function Alert({
   );
 }
 
+/** Result of a form. */
+export function Done({ children }: { children: ComponentChildren }) {
+  return children ? (
+    <p class="done" role="status">
+      {children}
+    </p>
+  ) : null;
+}
+
 /** Empty state: the reason, and how to create content. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
@@ -98,5 +107,15 @@ export function Empty({ title, children }: { title: string; children?: Component
       </p>
       {children}
     </div>
+  );
+}
+
+/** A time in UTC; the title has the exact time. */
+export function Moment({ at, none = "never" }: { at: string | null; none?: string }) {
+  if (at === null) return <span class="muted">{none}</span>;
+  return (
+    <time dateTime={at} title={at}>
+      {`${at.slice(0, 16).replace("T", " ")} UTC`}
+    </time>
   );
 }

@@ -164,7 +164,7 @@ test("the page accepts GET and HEAD only", async () => {
   });
 });
 
-const escaped = (text: string) => text.replaceAll("'", "&#39;");
+const escaped = (text: string) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
 
 test("each MCP client's setup is documented, with sign-in and with a key", () => {
   for (const { client, signsIn, hasKey } of clientWays("")) {

@@ -17,7 +17,7 @@ afterAll(() => daemon?.stop());
 
 const bootOf = (text: string) => /<script type="application\/json" id="boot">(.*?)<\/script>/s.exec(text)?.[1] ?? "";
 const programOf = (text: string) => /<script type="module" src="([^"]+)">/.exec(text)?.[1] ?? "";
-const styleOf = (text: string) => /<link rel="stylesheet" href="([^"]+)">/.exec(text)?.[1] ?? "";
+const styleOf = (text: string) => /<link rel="stylesheet" href="([^"]+)"\/>/.exec(text)?.[1] ?? "";
 
 describe("a page of the hub", () => {
   test("is the same for each of its paths, and its policy allows no external resources", async () => {

@@ -21,7 +21,7 @@ afterAll(() => daemon.stop());
 /** WebAuthn options in a page. */
 function optionsIn({ text }: PageSeen): Json {
   const [, shown = ""] = /data-options="([^"]*)"/.exec(text) ?? [];
-  return JSON.parse(shown.replaceAll(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code))));
+  return JSON.parse(shown.replaceAll("&quot;", '"').replaceAll("&amp;", "&"));
 }
 
 /** Adds a passkey to the signed-in user. */

@@ -97,8 +97,8 @@ async function seen(response: Response): Promise<PageSeen> {
 /** The hidden fields of the form that has this one. */
 export function formWith(page: string, name: string, value: string): Record<string, string> {
   for (const [, form = ""] of page.matchAll(/<form[^>]*>(.*?)<\/form>/gs)) {
-    const fields = [...form.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)];
-    const found = Object.fromEntries(fields.map(([, field, text]) => [field, text]));
+    const fields = [...form.matchAll(/<input type="hidden" name="([^"]*)" value(?:="([^"]*)")?\/>/g)];
+    const found = Object.fromEntries(fields.map(([, field, text = ""]) => [field, text]));
     if (found[name] === value) return found as Record<string, string>;
   }
   throw new Error(`the page has no form whose ${name} is ${value}`);

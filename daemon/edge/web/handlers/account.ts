@@ -6,8 +6,8 @@ import { accountUpdate, sessionEnd, sessionList } from "../../../../shared/api/p
 import { memberList } from "../../../../shared/api/people/members.ts";
 import { usage } from "../../../../shared/api/usage.ts";
 import { ServiceError } from "../../../core/service-error.ts";
-import type { Page } from "../layout.ts";
-import { ENDS, type FormReport, keysPage, MAY, type NewKey, profilePage, sessionsPage } from "../pages/account.ts";
+import type { FormReport, Page } from "../layout.tsx";
+import { ENDS, keysPage, MAY, type NewKey, profilePage, sessionsPage } from "../pages/account.tsx";
 import type { OperationResult, WebContext } from "../request-context.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, refusalOf } from "./handler.ts";
 

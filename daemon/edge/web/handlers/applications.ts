@@ -1,23 +1,25 @@
 /** Handlers of the applications' pages: authorizing one, by its request or its code, and signing it out. */
+import { h } from "preact";
 import { READ_SCOPES } from "../../../../shared/api/contract.ts";
 import type { Problem } from "../../../../shared/api/errors.ts";
 import { deviceDecide, grantCreate, grantEnd, grantList } from "../../../../shared/api/grants.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { isLoopback, type OAuth, placeOf, Refusal, SentBack } from "../../../domain/oauth/index.ts";
 import { toProblem } from "../../pipeline/problem.ts";
+import type { FormReport } from "../layout.tsx";
 import type { Lookups } from "../oauth/lookups.ts";
-import type { FormReport } from "../pages/account.ts";
+
 import {
+  AsksFrom,
   applicationsPage,
-  asksFrom,
-  backAt,
+  BackAt,
   codePage,
   consentPage,
   decidedPage,
   GIVES,
   LASTS,
-} from "../pages/applications.ts";
-import { deadEnd } from "../pages/sign-in.ts";
+} from "../pages/applications.tsx";
+import { deadEnd } from "../pages/sign-in.tsx";
 import type { WebContext } from "../request-context.ts";
 import { AUTHORIZE, comingBack, DEVICE } from "./asked-place.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome, refusalOf } from "./handler.ts";
@@ -62,11 +64,11 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
 
   const consent = async (visit: WebContext, request: string, problem: Problem | null): Promise<Outcome> => {
     const { client, redirect_uri, scopes } = await read(visit, request);
-    const place = backAt(placeOf(redirect_uri), isLoopback(redirect_uri));
+    const place = h(BackAt, { place: placeOf(redirect_uri), isLoopback: isLoopback(redirect_uri) });
     // The place shown is the place granted, even if the application's client metadata document names another by then.
     const named = new URLSearchParams(request);
     named.set("redirect_uri", redirect_uri);
-    const along = [["request", named.toString()]] as const;
+    const along = { request: named.toString() };
     const shown = { name: client.name, scopes, place, action: AUTHORIZE, along, problem };
     return { page: consentPage(await accountOf(visit), shown) };
   };
@@ -82,12 +84,12 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
       return { page: codePage(account, code, refusal.problem), retry_after_seconds: refusal.retry_after_seconds };
     }
     const { client_name: name, scopes, ip, created_at } = found;
-    const along = [["user_code", code]] as const;
+    const along = { user_code: code };
     return {
       page: consentPage(account, {
         name,
         scopes,
-        place: asksFrom(ip, created_at, shownCode(code)),
+        place: h(AsksFrom, { ip, since: created_at, code: shownCode(code) }),
         action: DEVICE,
         along,
         problem,

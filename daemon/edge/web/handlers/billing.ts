@@ -11,9 +11,10 @@ import {
 import { creditList } from "../../../../shared/api/people/credits.ts";
 import { usage } from "../../../../shared/api/usage.ts";
 import { ServiceError } from "../../../core/service-error.ts";
-import type { FormReport, NewKey } from "../pages/account.ts";
-import { billingPage, successPage } from "../pages/billing.ts";
-import { deadEnd } from "../pages/sign-in.ts";
+import type { FormReport } from "../layout.tsx";
+import type { NewKey } from "../pages/account.tsx";
+import { billingPage, successPage } from "../pages/billing.tsx";
+import { deadEnd } from "../pages/sign-in.tsx";
 import type { WebContext } from "../request-context.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome } from "./handler.ts";
 

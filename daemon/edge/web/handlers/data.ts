@@ -1,7 +1,9 @@
 /** Handler of the personal data page: shows all stored data, and deletes the account. */
+
 import { accountDelete, accountExport } from "../../../../shared/api/people/account.ts";
-import type { FormReport } from "../pages/account.ts";
-import { dataPage } from "../pages/data.ts";
+import type { FormReport } from "../layout.tsx";
+
+import { dataPage } from "../pages/data.tsx";
 import type { WebContext } from "../request-context.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside } from "./handler.ts";
 

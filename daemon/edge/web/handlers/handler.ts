@@ -9,9 +9,9 @@ import type { Users } from "../../../domain/users/index.ts";
 import type { Pipeline } from "../../pipeline/pipeline.ts";
 import { retryAfterOf, toProblem } from "../../pipeline/problem.ts";
 import type { Cookie } from "../headers.ts";
-import type { Page } from "../layout.ts";
-import { type FormReport, proofPage } from "../pages/account.ts";
-import { deadEnd } from "../pages/sign-in.ts";
+import type { FormReport, Page } from "../layout.tsx";
+import { proofPage } from "../pages/account.tsx";
+import { deadEnd } from "../pages/sign-in.tsx";
 import type { WebContext } from "../request-context.ts";
 
 /** Destination after a sign-in. */

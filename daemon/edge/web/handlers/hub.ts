@@ -1,6 +1,6 @@
 /** The hub's pages as the daemon serves them: the same for each path; the hub itself fetches the content. */
 import { randomBytes } from "node:crypto";
-import { hubPage } from "../pages/hub.ts";
+import { hubPage } from "../pages/hub.tsx";
 import { ROUTES } from "../routes.ts";
 import { comingBack } from "./asked-place.ts";
 import { accountOf, type Handler, type HandlerDeps, type Handlers, inside } from "./handler.ts";

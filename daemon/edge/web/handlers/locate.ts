@@ -1,6 +1,6 @@
 /** Redirect from an ID to its page. */
 import { locate } from "../../../../shared/api/locate.ts";
-import { deadEnd } from "../pages/sign-in.ts";
+import { deadEnd } from "../pages/sign-in.tsx";
 import { comingBack } from "./asked-place.ts";
 import { type HandlerDeps, type Handlers, inside, type Outcome } from "./handler.ts";
 

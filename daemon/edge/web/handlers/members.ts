@@ -1,4 +1,5 @@
 /** Handlers of the members' page: roles, removals, invitations. */
+
 import { applicationEnd, applicationList } from "../../../../shared/api/grants.ts";
 import {
   invitationCreate,
@@ -9,8 +10,9 @@ import {
   memberUpdate,
   type Role,
 } from "../../../../shared/api/people/members.ts";
-import type { FormReport } from "../pages/account.ts";
-import { membersPage, type NewLink } from "../pages/members.ts";
+import type { FormReport } from "../layout.tsx";
+
+import { membersPage, type NewLink } from "../pages/members.tsx";
 import type { WebContext } from "../request-context.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside } from "./handler.ts";
 

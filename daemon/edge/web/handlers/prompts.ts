@@ -1,6 +1,6 @@
 /** Handler of the prompts' page: fills in the names from its URL. */
 import { FILLINGS, type Filling } from "../../../../shared/prompts/prompt.ts";
-import { type Given, promptsPage } from "../pages/prompts.ts";
+import { type Given, promptsPage } from "../pages/prompts.tsx";
 import { accountOf, type HandlerDeps, type Handlers, inside } from "./handler.ts";
 
 export function promptHandlers(deps: HandlerDeps): Handlers {

@@ -1,10 +1,12 @@
 /** Handlers of the page for sign-in methods: passkeys, the password, and linked accounts. */
+
 import { identityBegin, identityList, identityRemove } from "../../../../shared/api/people/identities.ts";
 import { passkeyAdd, passkeyList, passkeyOptions, passkeyRemove } from "../../../../shared/api/people/passkeys.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { readAnswer } from "../../../domain/users/index.ts";
-import type { FormReport } from "../pages/account.ts";
-import { waysPage } from "../pages/sign-in-methods.ts";
+import type { FormReport } from "../layout.tsx";
+
+import { waysPage } from "../pages/sign-in-methods.tsx";
 import type { WebContext } from "../request-context.ts";
 import type { SignInOption } from "../sign-in-options.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome, refusalOf } from "./handler.ts";

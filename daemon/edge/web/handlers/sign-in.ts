@@ -5,8 +5,8 @@ import { sessionEnd } from "../../../../shared/api/people/account.ts";
 import type { UserId } from "../../../../shared/ids.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { type NewPerson, type NewWay, RETURN_PATH, type SignedIn } from "../../../domain/users/index.ts";
-import type { Page } from "../layout.ts";
-import { type Arrival, deadEnd, invitePage, linkPage, returnPage, setupPage, signInPage } from "../pages/sign-in.ts";
+import type { Page } from "../layout.tsx";
+import { type Arrival, deadEnd, invitePage, linkPage, returnPage, setupPage, signInPage } from "../pages/sign-in.tsx";
 import type { WebContext } from "../request-context.ts";
 import { type HandlerDeps, type Handlers, INSIDE, type Outcome, refusalOf } from "./handler.ts";
 

@@ -2,9 +2,9 @@
 import { ServiceError } from "../../../core/service-error.ts";
 import type { SignedIn } from "../../../domain/users/index.ts";
 import { AddressLimit } from "../../pipeline/address-limit.ts";
-import type { Page } from "../layout.ts";
-import { deadEnd, verifyPage } from "../pages/sign-in.ts";
-import { askedPage, notePage, recoverPage, signUpClosedPage, signUpPage, welcomePage } from "../pages/sign-up.ts";
+import type { Page } from "../layout.tsx";
+import { deadEnd, verifyPage } from "../pages/sign-in.tsx";
+import { askedPage, notePage, recoverPage, signUpClosedPage, signUpPage, welcomePage } from "../pages/sign-up.tsx";
 import type { WebContext } from "../request-context.ts";
 import { type HandlerDeps, type Handlers, inside, type Outcome, refusalOf } from "./handler.ts";
 import { arrivalOf, letIn, wayOf } from "./sign-in.ts";

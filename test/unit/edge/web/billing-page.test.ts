@@ -1,6 +1,7 @@
 /** The page of plan and credits: its numbers agree with each other, and it gives customers no command of the host. */
 import { expect, test } from "vitest";
-import { type Billing, billingPage } from "../../../../daemon/edge/web/pages/billing.ts";
+import { render } from "../../../../daemon/edge/web/layout.tsx";
+import { type Billing, billingPage } from "../../../../daemon/edge/web/pages/billing.tsx";
 
 const ACCOUNT = { name: "Vera", role: "viewer", org_id: "org_1", organizations: [{ org_id: "org_1", name: "Acme" }] };
 /** The part of the total that comes from the plan. */
@@ -16,7 +17,7 @@ function shown(items: object[], granted: number | null, next_cursor: string | nu
     credits: { granted, used: 0.001, remaining: granted === null ? null : granted - 0.001, items, next_cursor },
     bought: { provider: "none", status: "none" },
   };
-  return billingPage(ACCOUNT as never, billing as unknown as Billing).body.text.replaceAll(/<[^>]*>/g, " ");
+  return render(billingPage(ACCOUNT as never, billing as unknown as Billing)).replaceAll(/<[^>]*>/g, " ");
 }
 
 test("the plan's grant is shown next to the total, since the rows have the operator's grants", () => {

@@ -1,32 +1,76 @@
 /** Schemas as tables for people: a row for each field, with its type and its constraints. */
-import { html, type Markup } from "../../../core/markup.ts";
+import { type ComponentChildren, Fragment } from "preact";
 import type { Schema } from "./document.ts";
 
 const DEEPEST = 4;
 
-export function tableOf(title: string, heads: string[], rows: readonly Markup[]): Markup {
-  return html`<h4>${title}</h4>
-<table><thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead><tbody>
-${rows}</tbody></table>
-`;
+interface FieldTableProps {
+  title: string;
+  heads: readonly string[];
+  children: ComponentChildren;
+}
+
+export function FieldTable({ title, heads, children }: FieldTableProps) {
+  return (
+    <>
+      <h4>{title}</h4>
+      <table>
+        <thead>
+          <tr>
+            {heads.map((head) => (
+              <th key={head} scope="col">
+                {head}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
+    </>
+  );
 }
 
 /** Fields of an object, each followed by the fields of its nested objects; `where` is empty for fields of a response. */
-export function rowsOf(schema: Schema, location: string, prefix = "", depth = 1): Markup[] {
+export function rowsOf(schema: Schema, location: string, prefix = "", depth = 1): ComponentChildren[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, inner]) => {
-    const row = rowOf(prefix + name, location, (schema.required ?? []).includes(name), inner);
+    const full = prefix + name;
+    const isRequired = (schema.required ?? []).includes(name);
+    const row = <FieldRow key={full} name={full} location={location} isRequired={isRequired} schema={inner} />;
     const object = [inner, ...(inner.anyOf ?? [])].map((each) => each.items ?? each).find((each) => each.properties);
     const below = `${prefix}${name}${inner.items ? "[]" : ""}.`;
     return [row, ...(object && depth < DEEPEST ? rowsOf(object, location, below, depth + 1) : [])];
   });
 }
 
-export function rowOf(name: string, location: string, required: boolean, schema: Schema): Markup {
+interface FieldRowProps {
+  name: string;
+  /** Empty for fields of a response. */
+  location: string;
+  isRequired: boolean;
+  schema: Schema;
+}
+
+export function FieldRow({ name, location, isRequired, schema }: FieldRowProps) {
   const about = [schema.description ?? "", ...rulesOf(schema)].filter(Boolean);
   const isOfAnswer = location === "";
-  const mark = isOfAnswer === required ? "" : isOfAnswer ? "may be absent" : "required";
-  return html`<tr><td><code>${name}</code>${mark ? html` <span class="muted">${mark}</span>` : ""}</td>${isOfAnswer ? "" : html`<td>${location}</td>`}<td>${typeOf(schema)}</td><td>${about.map((each, index) => html`${index > 0 ? html`<br>` : ""}${each}`)}</td></tr>
-`;
+  const mark = isOfAnswer === isRequired ? "" : isOfAnswer ? "may be absent" : "required";
+  return (
+    <tr>
+      <td>
+        <code>{name}</code> {mark ? <span class="muted">{mark}</span> : null}
+      </td>
+      {isOfAnswer ? null : <td>{location}</td>}
+      <td>{typeOf(schema)}</td>
+      <td>
+        {about.map((each, n) => (
+          <Fragment key={each}>
+            {n > 0 ? <br /> : null}
+            {each}
+          </Fragment>
+        ))}
+      </td>
+    </tr>
+  );
 }
 
 export function typeOf(schema: Schema): string {

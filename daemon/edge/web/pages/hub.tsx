@@ -2,9 +2,9 @@
 import type { AccountRecord } from "../../../../shared/api/people/account.ts";
 import type { Boot } from "../../../../shared/hub/boot.ts";
 import { VERSION } from "../../../../shared/version.ts";
-import { html } from "../../../core/markup.ts";
-import type { Page } from "../layout.ts";
-import { whoOf } from "./account.ts";
+import { Empty } from "../../../web/components/static.tsx";
+import type { Page } from "../layout.tsx";
+import { whoOf } from "./account.tsx";
 
 interface HubOptions {
   url: string;
@@ -29,7 +29,15 @@ export function hubPage(account: AccountRecord, path: string, { url, nonce, hasH
     at: path,
     who,
     hub: { boot, nonce },
-    body: html`<noscript><div class="empty"><p><b>This page shows live activity and needs JavaScript.</b></p>
-<p>Your <a href="/account">account</a> and the <a href="/prompts">prompts</a> work without it. In a shell, <code>roomd top</code> and <code>roomd audit</code> show the same information.</p></div></noscript>`,
+    body: (
+      <noscript>
+        <Empty title="This page shows live activity and needs JavaScript.">
+          <p>
+            Your <a href="/account">account</a> and the <a href="/prompts">prompts</a> work without it. In a shell,{" "}
+            <code>roomd top</code> and <code>roomd audit</code> show the same information.
+          </p>
+        </Empty>
+      </noscript>
+    ),
   };
 }
