@@ -3,11 +3,13 @@
  * that wait on a host share a round.
  *
  *   lock     the cluster directory's counter, which every round locks: no concurrent changes
- *   catch up this host's copy is brought up to date, so that its tables are current
- *   try      each change runs on them, and is rolled back: the rows that it would write, or its refusal (db/dry-run.ts)
+ *   try      each change runs on this host's tables with the latest rows, and is rolled back: the rows that it would write, or its refusal
+ *            (db/dry-run.ts)
  *   note     the calls of the changes that were not refused; if one was carried out before, they are retried (done-calls.ts)
  *   write    the rows, numbered, and the counter; COMMIT: from here on the change is final
- *   bring    the rows are applied to this host's tables, with the part of the change that is local to this host
+ *   bring    other hosts' latest rows and these are applied to this host's tables, with the part of the change that is local to this host
+ *
+ * No host waits for the disk of another: the lock is not held while this host's database is flushed.
  *
  * A host that dies between the last two finds the rows in the directory again, as every other host does; if it has no record of them, it
  * writes one then (recovered.ts).
@@ -63,6 +65,8 @@ const FEW_CHANGES = 250;
 const MAX_CHANGES = 64;
 /** Time for the trial of a round's changes, and again for applying them here; each blocks one turn of the event loop. */
 const TRY_MS = 8;
+/** Latest rows of other hosts that one trial applies, in some milliseconds. */
+const MAX_LATEST_ROWS = 100;
 
 export interface RoundDeps {
   database: LocalDatabase;
@@ -87,13 +91,13 @@ export interface RoundDeps {
   putAgain?(queries: Queries, change: Recovered): void;
 }
 
-/** Thrown within a round if the cluster directory's history differs from the copy's: the whole copy is compared first. */
-class AnotherPast extends Error {
-  override name = "AnotherPast";
+/** Thrown within a round if the copy is far behind, or the cluster directory has another history: it is brought up to date, or compared, first. */
+class CopyOutdated extends Error {
+  override name = "CopyOutdated";
 }
 const MAX_ATTEMPTS = 3;
 const asAway = (error: unknown) =>
-  error instanceof AnotherPast ? new DirectoryUnavailable("terminated", error.message) : error;
+  error instanceof CopyOutdated ? new DirectoryUnavailable("terminated", error.message) : error;
 
 interface Change {
   work(queries: Queries): unknown;
@@ -105,8 +109,8 @@ interface Change {
 
 /** Result of a committed round. */
 interface Round {
-  /** Point of the copy on which the changes were tried. */
-  from: Point;
+  /** Changes of other hosts that the copy lacks. */
+  latest: Changes;
   point: Point;
   rows: SharedRow[];
   /** Whether the cluster directory records the round as a change: it has rows, or notes calls. */
@@ -353,7 +357,7 @@ export class Rounds {
         await faultPoint("round.written");
       }, ROUND_MS);
     } catch (error) {
-      if (error instanceof AnotherPast && attempt < MAX_ATTEMPTS) return await this.#round(roundChanges, attempt + 1);
+      if (error instanceof CopyOutdated && attempt < MAX_ATTEMPTS) return await this.#round(roundChanges, attempt + 1);
       if (!(found && (await this.#isTrue(error, change_id)))) {
         this.#deps.tally?.note(false, askedAt);
         return await this.#failed(split(), asAway(error));
@@ -362,8 +366,7 @@ export class Rounds {
     const batch = split();
     this.#deps.tally?.note(true, askedAt);
     await faultPoint("round.true");
-    this.#wholeAt = askedAt;
-    await this.#finish(batch, found as unknown as Round);
+    await this.#finish(batch, found as unknown as Round, askedAt);
   }
 
   /** The cluster directory's refusal of one change must not fail the others. */
@@ -405,28 +408,29 @@ export class Rounds {
   }
 
   async #try(run: Run, batch: readonly Change[], change_id: string): Promise<Round> {
-    const { database } = this.#deps;
-    // Another process with the same copy may apply some of it concurrently.
-    for (;;) {
-      const from = this.#copy.point;
-      const { changes } = await this.#changesAfter(run, from);
-      if (!changes) throw new AnotherPast("the directory does not have the position of this host's replica");
-      if (this.#hasRemoved(changes)) throw new AnotherPast("the directory has removed rows again");
-      if ((await this.#bring(from, changes)) && changes.isLast) break;
-    }
-    if (this.#copy.isOwed) throw new AnotherPast("the directory lacks rows of this host's replica");
-    this.#tell();
+    const latest = await this.#readLatest(run);
+    if (this.#copy.isOwed) throw new CopyOutdated("the directory lacks rows of this host's replica");
     const calls = new RoundCalls(this.#deps.member.host_id);
     for (;;) {
-      const { rows, tried } = this.#rehearse(batch, calls);
+      const { rows, tried } = this.#rehearse(batch, calls, latest);
       if (!(await calls.note(run))) continue;
-      const from = pointOf(database.queries);
+      const { to } = latest;
       const isChange = rows.length > 0 || calls.hasAny;
-      return { from, point: isChange ? { seq: from.seq + 1, change_id } : from, rows, isChange, tried };
+      return { latest, point: isChange ? { seq: to.seq + 1, change_id } : to, rows, isChange, tried };
     }
   }
 
-  #rehearse(batch: readonly Change[], calls: RoundCalls): Pick<Round, "rows" | "tried"> {
+  /** Changes since the last catch-up. More than a trial can apply are read outside of the lock. */
+  async #readLatest(run: Run): Promise<Changes> {
+    const { changes } = await this.#changesAfter(run, this.#copy.point);
+    if (!changes) throw new CopyOutdated("the directory does not have the position of this host's replica");
+    if (this.#hasRemoved(changes)) throw new CopyOutdated("the directory has removed rows again");
+    if (!changes.isLast || changes.rows.length > MAX_LATEST_ROWS)
+      throw new CopyOutdated("this host's replica is too far behind");
+    return changes;
+  }
+
+  #rehearse(batch: readonly Change[], calls: RoundCalls, latest: Changes): Pick<Round, "rows" | "tried"> {
     const { database, shared } = this.#deps;
     const rows = new Map<string, SharedRow>();
     let changed: () => SharedRow[] = () => [];
@@ -443,7 +447,10 @@ export class Rounds {
     };
     calls.beginTrial();
     this.#calls = calls;
-    const tried = database.rehearse(works, note, TRY_MS);
+    const tried = database.rehearse(works, note, TRY_MS, (queries) => {
+      // Another process with the same copy may have applied them.
+      if (!isSame(pointOf(queries), latest.to)) this.#copy.write(queries, latest.rows);
+    });
     this.#calls = null;
     return { rows: [...rows.values()], tried };
   }
@@ -536,15 +543,22 @@ export class Rounds {
   }
 
   /** The rows, and the local part of each change: all in one commit, in which each can fail separately. */
-  async #finish(batch: readonly Change[], { from, point, rows, isChange, tried }: Round): Promise<void> {
+  async #finish(
+    batch: readonly Change[],
+    { latest, point, rows, isChange, tried }: Round,
+    askedAt: number,
+  ): Promise<void> {
     const { database, log } = this.#deps;
+    const [before] = await Promise.allSettled([this.#bringLatest(latest)]);
+    if (before.status === "fulfilled") this.#wholeAt = askedAt;
     const bring = (queries: Queries) => {
+      if (before.status === "rejected") throw before.reason;
       // Another process with the same copy has applied this change, and possibly later ones.
-      if (pointOf(queries).change_id !== from.change_id) return;
+      if (!isSame(pointOf(queries), latest.to)) return;
       this.#copy.write(queries, rows);
       setPoint(queries, point);
     };
-    const work = isChange ? bring : null;
+    const work = isChange || before.status === "rejected" ? bring : null;
     const steps = tried.map((outcome) => ("error" in outcome ? [] : outcome.steps));
     const isNeeded = work !== null || steps.some((each) => each.length > 0);
     const works = [work ?? (() => {}), ...steps.map((each) => (queries: Queries) => runAll(each, queries))];
@@ -564,6 +578,12 @@ export class Rounds {
       else if (written?.status === "rejected") change.reject(written.reason);
       else change.resolve(outcome.value);
     }
+  }
+
+  async #bringLatest(latest: Changes): Promise<void> {
+    // Another process with the same copy may apply some of them concurrently.
+    for (let at = this.#copy.point; at.seq < latest.to.seq; at = this.#copy.point) await this.#bring(at, latest);
+    this.#tell();
   }
 
   /** Also for changes that an operator's command has applied concurrently; the first time in any case. */

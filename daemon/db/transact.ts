@@ -67,12 +67,13 @@ export interface Database {
   commitWithin<T>(ms: number, work: (queries: Queries) => T, about?: About): Promise<T>;
   /**
    * Runs works as dry runs, one after another, and rolls all of them back: `seen` is called after each successful one, before the rollback.
-   * Works after `mostMs` are left out. Outside of a transaction.
+   * Works after `mostMs` are left out. `first` writes rows that all of them see. Outside of a transaction.
    */
   rehearse<T>(
     works: readonly ((queries: Queries) => T)[],
     seen: (queries: Queries, index: number) => void,
     mostMs?: number,
+    first?: (queries: Queries) => void,
   ): Rehearsed<T>[];
   /**
    * Reads one moment in as many turns of the event loop as needed: all writes from before the call, and none from after it. Resolves after
@@ -328,10 +329,11 @@ export function makeDatabase(
       early.push(write);
       return result as Promise<T>;
     },
-    rehearse: (works, seen, mostMs = Number.POSITIVE_INFINITY) => {
+    rehearse: (works, seen, mostMs = Number.POSITIVE_INFINITY, first = () => {}) => {
       memory.open();
       try {
         connection.step("BEGIN IMMEDIATE");
+        first(connection.queries);
         const until = monotonicMs() + mostMs;
         const tried: Rehearsed<ReturnType<(typeof works)[number]>>[] = [];
         for (const [index, work] of works.entries()) {

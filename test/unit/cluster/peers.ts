@@ -55,6 +55,8 @@ interface PeerOptions {
   file?: string;
   /** Called before each statement of a transaction. */
   before?(text: string): Promise<void>;
+  /** Flush of the host's disk: resolves at its end; null if the disk is quick. */
+  flush?(): Promise<void> | null;
 }
 
 class WatchedConnections extends Connections {
@@ -79,11 +81,11 @@ class WatchedConnections extends Connections {
 export async function newPeer(
   server: Postgres,
   host_id: string,
-  { tables = SHARED_TABLES, file = ":memory:", before = async () => {} }: PeerOptions = {},
+  { tables = SHARED_TABLES, file = ":memory:", before = async () => {}, flush = () => null }: PeerOptions = {},
 ): Promise<Peer> {
   const connection = openConnection(file);
   migrate(connection);
-  const database = makeDatabase(connection);
+  const database = makeDatabase(connection, () => false, { sync: flush, close: () => {} });
   const shared = new SharedRows(database.queries, tables);
   const connections = new WatchedConnections(server, before);
   const incarnation = randomUUID();

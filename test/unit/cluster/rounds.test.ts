@@ -14,6 +14,7 @@ import type { Queries } from "../../../daemon/db/client.ts";
 import { locally } from "../../../daemon/db/dry-run.ts";
 import { whole } from "../../../daemon/db/shared-rows.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
+import { until } from "../../harness/guests.ts";
 import { Postgres } from "../../harness/hosts/postgres.ts";
 import { newDirectory, newPeer, type Peer, within } from "./peers.ts";
 
@@ -29,8 +30,8 @@ afterAll(async () => {
 
 beforeEach(() => newDirectory(server));
 
-const peer = (host_id: string) =>
-  newPeer(server, host_id, { tables: ["hosts", "org_use", "placements", "api_keys"].map(whole) });
+const peer = (host_id: string, flush = (): Promise<void> | null => null) =>
+  newPeer(server, host_id, { tables: ["hosts", "org_use", "placements", "api_keys"].map(whole), flush });
 
 const add = (org_id: string, host_id: string, rooms: number) => (queries: Queries) => {
   const row = { org_id, host_id, rooms, sandboxes: 0, memory_mib: 0, disk_gib: 0.5, used_micro: 0 };
@@ -85,6 +86,42 @@ describe("changes of shared rows", () => {
     // Of 8 ms each, and one change more.
     expect(Number(await server.sql("SELECT seq FROM roomd.cluster"))).toBeGreaterThanOrEqual(5);
     await a.close();
+  });
+
+  test("of a host with a slow disk delay no other host's, and are tried on the latest rows", async () => {
+    let flushing: Promise<void> | null = null;
+    const [a, b] = [await peer("a"), await peer("b", () => flushing)];
+    await a.rounds.change(add("one", "a", 1), true);
+    await b.rounds.pull();
+    await a.rounds.change(add("two", "a", 2), true);
+    const disk = Promise.withResolvers<void>();
+    flushing = disk.promise;
+    const slow = b.rounds.change((queries) => {
+      const sum = queries
+        .select()
+        .from(orgUse)
+        .all()
+        .reduce((total, { rooms }) => total + rooms, 0);
+      return add("sum", "b", sum)(queries);
+    }, true);
+    await until(
+      "the directory has the change",
+      async () => (await server.sql("SELECT seq FROM roomd.cluster")) === "3",
+    );
+    await a.rounds.change(add("three", "a", 3), true);
+    // Only the pull that applied the first row was flushed.
+    expect(b.news).toBe(1);
+    flushing = null;
+    disk.resolve();
+    expect(await slow).toBe(3);
+    await b.rounds.pull();
+    expect(
+      all(b)
+        .map(({ org_id }) => org_id)
+        .sort(),
+    ).toEqual(["one", "sum", "three", "two"]);
+    expect(b.news).toBe(3);
+    await Promise.all([a.close(), b.close()]);
   });
 
   test("run their local part once, on the requesting host", async () => {
