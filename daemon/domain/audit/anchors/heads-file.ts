@@ -8,13 +8,16 @@ import { dirname } from "node:path";
 import { now, startTimer, stopTimer } from "../../../core/clock.ts";
 import { DiskFailure, isOutOfSpace } from "../../../core/disk-failure.ts";
 import type { Log } from "../../../core/log.ts";
+import { inPieces, type Steps } from "../../../core/loop/index.ts";
 import { describeError } from "../../../core/service-error.ts";
+import { type Queries, stepsAtOneMoment } from "../../../db/client.ts";
 import type { Database } from "../../../db/transact.ts";
 import { syncDirectory } from "../../../host/files/async-calls.ts";
-import { type ChainKey, orgOfChain } from "../chain/chain-key.ts";
+import { type ChainKey, chainKey, orgOfChain } from "../chain/chain-key.ts";
+import { walkOf } from "../chain/time-slices.ts";
 import { chainStart, hashAt } from "../rows.ts";
 import { chainHeads } from "../store.ts";
-import { filesOf, headLine, readHeads } from "./heads.ts";
+import { filesOf, headLine, readHeads, type Witnessed } from "./heads.ts";
 
 const LARGE_BYTES = 8 * 1024 ** 2;
 
@@ -33,12 +36,12 @@ export class HeadsFile {
   /** Seq of each chain's last head in the file. */
   #written = new Map<ChainKey, number>();
   #timer: Timer | null = null;
-  #writing: Promise<void> = Promise.resolve();
+  #writing: Promise<void>;
   #stopped = false;
 
   constructor(deps: HeadsFileDeps) {
     this.#deps = deps;
-    this.#compare();
+    this.#writing = this.#compare();
   }
 
   /** Chains have grown. */
@@ -98,24 +101,32 @@ export class HeadsFile {
     this.#written = new Map([...heads].map(([orgKey, { seq }]) => [orgKey, seq]));
   }
 
-  /** Logs an error immediately if the database does not match the file. */
-  #compare(): void {
+  /** Logs an error if the database does not match the file. Never rejects. */
+  async #compare(): Promise<void> {
     const { database, log, file } = this.#deps;
-    const { queries } = database;
+    const pieces = walkOf(chainKey(null));
     try {
-      for (const [orgKey, chain] of readHeads(filesOf(file)).witnessed) {
-        const seq = Math.max(...chain.keys());
-        const isPurged = seq <= (chainStart(queries, orgKey)?.seq ?? 0);
-        if (isPurged || hashAt(queries, orgKey, seq) === chain.get(seq)) continue;
-        log.error("the audit lacks a record that was there: run `roomd audit verify --host`", {
-          org_id: orgOfChain(orgKey),
-          seq,
-        });
+      const { witnessed } = await readHeads(filesOf(file), pieces);
+      const lost = await inPieces(stepsAtOneMoment(database.queries, lostHeads(database.queries, witnessed)), pieces);
+      for (const { org_id, seq } of lost) {
+        log.error("the audit lacks a record that was there: run `roomd audit verify --host`", { org_id, seq });
       }
     } catch (error) {
       log.error("failed to read heads of the audit", { file, error: describeError(error) });
     }
   }
+}
+
+/** The last head of each chain that lacks it. A purged record is not missing. */
+function* lostHeads(queries: Queries, witnessed: Witnessed): Steps<{ org_id: string | null; seq: number }[]> {
+  const lost: { org_id: string | null; seq: number }[] = [];
+  for (const [orgKey, chain] of witnessed) {
+    const seq = chain.keys().reduce((last, each) => Math.max(last, each), 0);
+    const isPurged = seq <= (chainStart(queries, orgKey)?.seq ?? 0);
+    if (!isPurged && hashAt(queries, orgKey, seq) !== chain.get(seq)) lost.push({ org_id: orgOfChain(orgKey), seq });
+    yield;
+  }
+  return lost;
 }
 
 /** Whether the file ends with a complete line: a crash or a full disk may leave a partial one, which the next line must not extend. */

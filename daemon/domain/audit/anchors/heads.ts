@@ -1,5 +1,6 @@
 /** Line format in which heads of chains are stored outside of the database, and its parser. */
-import { existsSync, readFileSync } from "node:fs";
+import { createReadStream, existsSync } from "node:fs";
+import type { PieceTurns } from "../../../core/loop/index.ts";
 import { type ChainKey, chainKey, orgOfChain } from "../chain/chain-key.ts";
 import type { Head } from "../chain/hash-chain.ts";
 
@@ -21,25 +22,41 @@ export interface ReadHeads {
   unreadable: string[];
 }
 
-/** Throws when a file cannot be read. */
-export function readHeads(files: readonly string[]): ReadHeads {
+/** Rejects when a file cannot be read. */
+export async function readHeads(files: readonly string[], pieces: Pick<PieceTurns, "next">): Promise<ReadHeads> {
   const witnessed: Witnessed = new Map();
   const unreadable: string[] = [];
   for (const file of files) {
-    for (const [index, line] of readFileSync(file, "utf8").split("\n").entries()) {
-      if (line === "") continue;
-      const head = parseHead(line);
-      if (!head) {
-        unreadable.push(`${file}:${index + 1}`);
-        continue;
+    let number = 0;
+    for await (const lines of linesOf(file)) {
+      for (const line of lines) {
+        number++;
+        if (line === "") continue;
+        const turn = pieces.next();
+        if (turn) await turn;
+        const head = parseHead(line);
+        if (!head) {
+          unreadable.push(`${file}:${number}`);
+          continue;
+        }
+        const chain = witnessed.get(head.org_key) ?? new Map<number, string>();
+        witnessed.set(head.org_key, chain);
+        // If two heads with this seq differ, the first is the older one.
+        if (!chain.has(head.seq)) chain.set(head.seq, head.hash);
       }
-      const chain = witnessed.get(head.org_key) ?? new Map<number, string>();
-      witnessed.set(head.org_key, chain);
-      // If two heads with this seq differ, the first is the older one.
-      if (!chain.has(head.seq)) chain.set(head.seq, head.hash);
     }
   }
   return { witnessed, unreadable };
+}
+
+async function* linesOf(file: string): AsyncGenerator<string[]> {
+  let rest = "";
+  for await (const chunk of createReadStream(file, "utf8")) {
+    const lines = `${rest}${chunk}`.split("\n");
+    rest = lines.pop() ?? "";
+    yield lines;
+  }
+  yield [rest];
 }
 
 function parseHead(line: string): (Head & { org_key: ChainKey }) | null {

@@ -4,6 +4,7 @@ import type { Queries } from "../../../db/client.ts";
 import { readHeads } from "../anchors/heads.ts";
 import { auditChains } from "../store.ts";
 import { chainKey, orgOfChain } from "./chain-key.ts";
+import { walkOf } from "./time-slices.ts";
 import { type Looked, verifyAnchored } from "./verify.ts";
 
 export type OrgVerdict = Looked & { org_id: string | null };
@@ -19,7 +20,7 @@ export async function verifyAll(
   files: readonly string[],
   anchors: AnchorStore | null = null,
 ): Promise<Verification> {
-  const { witnessed, unreadable } = readHeads(files);
+  const { witnessed, unreadable } = await readHeads(files, walkOf(chainKey(null)));
   const verdicts: OrgVerdict[] = [];
   // If the anchors cannot be read, each verdict has a warning.
   const anchored = (await anchors?.last().catch(() => [])) ?? [];

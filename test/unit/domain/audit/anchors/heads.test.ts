@@ -16,8 +16,13 @@ import { verifyAll } from "../../../../../daemon/domain/audit/chain/verify-all.t
 import { purgeAudit } from "../../../../../daemon/domain/audit/retention.ts";
 import { listAudit } from "../../../../../daemon/domain/audit/rows.ts";
 import { appendAudit } from "../../../../../daemon/domain/audit/store.ts";
+import { boundOf, longestTurn } from "../../../../harness/event-loop/longest-turn.ts";
 import { until } from "../../../../harness/guests.ts";
 import { AUDIT_BEGAN_MS, append, auditDatabase, entry, ORG } from "../audit-fixture.ts";
+
+const CHAINS = 20_000;
+const MAX_TURN_MS = 20;
+const NO_TURNS = { next: () => null };
 
 let connection: Connection;
 let directory: string;
@@ -128,7 +133,7 @@ describe("the file", () => {
     appendFileSync(file, '{"org_id":"org_te');
     appended(3, 3);
     await heads().settle();
-    const { witnessed, unreadable } = readHeads([file]);
+    const { witnessed, unreadable } = await readHeads([file], NO_TURNS);
     expect([...(witnessed.get(chainKey(ORG))?.keys() ?? [])]).toEqual([2, 3]);
     expect(unreadable).toEqual([`${file}:2`]);
   });
@@ -140,7 +145,9 @@ describe("the file", () => {
     appended(3, 3);
     await heads().settle();
     expect(written()).toMatchObject([{ seq: 3 }]);
-    expect([...(readHeads(filesOf(file)).witnessed.get(chainKey(ORG))?.keys() ?? [])]).toEqual([2, 3]);
+    expect([...((await readHeads(filesOf(file), NO_TURNS)).witnessed.get(chainKey(ORG))?.keys() ?? [])]).toEqual([
+      2, 3,
+    ]);
   });
 
   test("that cannot be written is reported and retried", async () => {
@@ -165,7 +172,7 @@ describe("manipulations that the database alone would hide:", () => {
 
   test("none, if no row was changed", async () => {
     expect(await verdicts()).toMatchObject([{ ok: true, to_seq: 70 }]);
-    heads();
+    await heads().settle();
     expect(errors).toEqual([]);
   });
 
@@ -173,8 +180,22 @@ describe("manipulations that the database alone would hide:", () => {
     tamper(...cutAfter(55));
     expect((await verifyAll(connection.queries, [])).verdicts).toMatchObject([{ ok: true }]);
     expect(await verdicts()).toMatchObject([{ ok: false, broken_at: 56 }]);
-    heads();
+    await heads().settle();
     expect(errors).toHaveLength(1);
+  });
+
+  test("one of 20,000 chains, found at the start in short turns", async () => {
+    connection.execute("BEGIN");
+    for (let n = 0; n < CHAINS; n++) append(connection, 1, { org_id: `org_${n}` });
+    connection.execute("COMMIT");
+    await heads().settle();
+    tamper(`UPDATE audit SET hash = '' WHERE org_key = 'org_${CHAINS / 2}'`);
+    const longest = await longestTurn(async () => {
+      heads();
+      await until("the difference is reported", () => errors.length > 0);
+    });
+    expect(errors).toHaveLength(1);
+    expect(longest).toBeLessThan(boundOf(MAX_TURN_MS));
   });
 
   test("a truncated chain that has grown again since", async () => {
@@ -210,7 +231,7 @@ describe("manipulations that the database alone would hide:", () => {
     expect(await verdicts()).toMatchObject([{ ok: true, from_seq: 56, to_seq: 71 }]);
     purgeAudit(connection.queries, chainKey(ORG), new Date(AUDIT_BEGAN_MS + 66_000).toISOString());
     expect(await verdicts()).toMatchObject([{ ok: true, from_seq: 66 }]);
-    heads();
+    await heads().settle();
     expect(errors).toEqual([]);
   });
 
