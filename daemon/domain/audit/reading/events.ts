@@ -32,6 +32,9 @@ import { orgCursor, roomCursor, type TimelineCursor } from "./timeline-cursor.ts
 
 /** Batching: events within this time of the last sent ones are sent together. */
 const TOGETHER_MS = 20;
+/** The reader's next records are in closed days. */
+const CLOSED = Symbol("closed");
+
 interface Timeline {
   org_id: string;
   room_uid: string | undefined;
@@ -85,8 +88,10 @@ export function makeEvents(deps: AuditDeps, readers: Readers): Events {
     const cancel = () => cancellation.abort();
     const signal = AbortSignal.any([call.signal, cancellation.signal]);
     readers.add(call.caller, signal, cancel);
+    const placeOf = (seq: number) => numbers?.numberOf(seq) ?? seq;
     const source: Source = {
       head,
+      closedUpTo: () => placeOf(closedUpTo(queries, chain)),
       read: (range) => numbers?.read(range) ?? listAudit(queries, { org_id, order: "asc", ...range }),
       eventOf: cursor.eventOf,
     };
@@ -95,7 +100,7 @@ export function makeEvents(deps: AuditDeps, readers: Readers): Events {
     const past: Past = {
       rangeAfter: (from) => (numbers ? numbers.closedAfter(from) : closedAfter(queries, chain, from)),
       shown: (row) => numbers?.numbered(row) ?? row,
-      placeOf: (seq) => numbers?.numberOf(seq) ?? seq,
+      placeOf,
       eventOf: cursor.eventOf,
     };
     const timeline = { org_id, room_uid, after, follow: input.follow ?? true, tail, past, signal };
@@ -181,9 +186,11 @@ async function* follow(deps: AuditDeps, timeline: Timeline, over: () => void): A
         if (room_uid !== undefined && hasEnd) return;
         continue;
       }
-      const slice = await bells.wait(topicGroup(chainKey(org_id)), wait, () => tail.after(after));
+      // Days may be closed during the wait.
+      const next = () => (past.rangeAfter(after) ? CLOSED : tail.after(after));
+      const slice = await bells.wait(topicGroup(chainKey(org_id)), wait, next);
       if (signal.aborted || (!slice && !waits)) break;
-      if (!slice) continue;
+      if (!slice || slice === CLOSED) continue;
       const toldAt = monotonicMs();
       const unflushed = database.unflushed(owner, true);
       if (unflushed) await unflushed;

@@ -35,6 +35,8 @@ export interface Slice {
 export interface Source {
   /** The seq of the newest record of its chain. */
   head(): number;
+  /** The seq of the last record in a closed day; the tail starts after it. */
+  closedUpTo(): number;
   /** The records after `after`, up to `last` if given, in order. */
   read(range: { after: number; last?: number; limit: number }): AuditRow[];
   eventOf(row: AuditRow): StreamEvent;
@@ -101,8 +103,8 @@ export class SharedTail {
   /** Reads records until it has reached the reader's position and some events after it. */
   #grow(seq: number): void {
     const head = this.#source.head();
-    if (Math.min(seq, head) - this.#last > MAX_EVENTS) {
-      // No reader has read for a while.
+    if (Math.min(seq, head) - this.#last > MAX_EVENTS || this.#last < this.#source.closedUpTo()) {
+      // No reader has read for a while, or the timeline had no events for days.
       this.#events = [];
       this.#slices.clear();
       this.#characters = 0;

@@ -14,18 +14,26 @@ import {
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { parsed } from "../../../../../daemon/core/call/operation.ts";
+import { nextTurn } from "../../../../../daemon/core/concurrency/next-turn.ts";
+import { Notifier } from "../../../../../daemon/core/concurrency/notifier.ts";
 import { FAULT_VARIABLE } from "../../../../../daemon/core/fault-points.ts";
+import { makeLog } from "../../../../../daemon/core/log.ts";
 import { wholly } from "../../../../../daemon/core/loop/steps.ts";
 import { readHere } from "../../../../../daemon/db/readers/here.ts";
+import type { Reads } from "../../../../../daemon/db/readers/pool.ts";
 import { chainKey } from "../../../../../daemon/domain/audit/chain/chain-key.ts";
+import { topicGroup } from "../../../../../daemon/domain/audit/chain/chain-notifier.ts";
 import { PURGED } from "../../../../../daemon/domain/audit/chain/hash-chain.ts";
 import { verifyAll } from "../../../../../daemon/domain/audit/chain/verify-all.ts";
 import { closeDays, purgeDays } from "../../../../../daemon/domain/audit/days/close.ts";
+import { makeEvents } from "../../../../../daemon/domain/audit/reading/events.ts";
+import { Readers } from "../../../../../daemon/domain/audit/reading/readers.ts";
 import { readPage, readRecord, readSummary } from "../../../../../daemon/domain/audit/reading/reads.ts";
 import { scanAudit } from "../../../../../daemon/domain/audit/reading/scan.ts";
 import { RoomNumbers } from "../../../../../daemon/domain/audit/room-numbers.ts";
-import { chainRecords, chainStart, hashAt, listAudit } from "../../../../../daemon/domain/audit/rows.ts";
+import { chainEnd, chainRecords, chainStart, hashAt, listAudit } from "../../../../../daemon/domain/audit/rows.ts";
 import { executionRecords, recordsAbout } from "../../../../../daemon/domain/audit/store.ts";
+import { orgEvents } from "../../../../../shared/api/audit.ts";
 import { AUDIT_BEGAN_MS, ORG } from "../audit-fixture.ts";
 import { DAY_MS, Days, OTHER, RECORDS } from "./days-fixture.ts";
 
@@ -423,4 +431,47 @@ describe("a walk on the event loop", () => {
     await days.reopen();
     expect(wholly(ofEvents(days)).rows).toEqual(all.filter(({ at }) => !at.startsWith("2026-01-02")));
   });
+});
+
+test("a reader of events that waited while days were closed reads them in reader threads", async () => {
+  await using days = new Days();
+  await days.add(0);
+  const bells = new Notifier();
+  let reads = 0;
+  const read: typeof readHere = (...call) => {
+    reads++;
+    return readHere(...call);
+  };
+  const { operations } = makeEvents(
+    {
+      ...{ database: days.database, log: makeLog("error"), bells, anchors: null, slowReaderMs: 1_000 },
+      reads: { read: (what, input, by) => read(what, days.queries, input, by) } as Reads,
+      findRoom: () => ({ org_id: ORG, room_uid: "rom_1" }) as never,
+      findOrg: () => ORG,
+    },
+    new Readers(),
+  );
+  const reading = new AbortController();
+  const call = { caller: { org_id: ORG }, signal: reading.signal };
+  const follow = operations.find(({ operation }) => operation === orgEvents);
+  const done = await follow?.run(call as never, {}, ORG, { last_event_id: null } as never);
+  const received: number[] = [];
+  const stream = done?.events?.events ?? (async function* () {})();
+  const next = async () => {
+    const { value } = await stream.next();
+    received.push(...(value ?? []).map(({ data }: { data: unknown }) => (data as { seq: number }).seq));
+  };
+  const first = chainEnd(days.queries, chainKey(ORG))?.seq ?? 0;
+  const waiting = next();
+  await nextTurn();
+  for (let day = 1; day <= 20; day++) await days.add(day, 5);
+  await days.close();
+  const last = chainEnd(days.queries, chainKey(ORG))?.seq ?? 0;
+  bells.ringAll(topicGroup(chainKey(ORG)));
+  await waiting;
+  while ((received.at(-1) ?? 0) < last) await next();
+  expect(received).toEqual(Array.from({ length: last - first }, (_, n) => first + 1 + n));
+  expect(reads).toBeGreaterThan(0);
+  reading.abort();
+  await stream.return(undefined);
 });

@@ -9,10 +9,13 @@ function chainOf() {
   const kept: AuditRow[] = [];
   let head = 0;
   let reads = 0;
+  let closedUpTo = 0;
   const source: Source = {
     head: () => head,
+    closedUpTo: () => closedUpTo,
     read: ({ after, last = Number.POSITIVE_INFINITY, limit }) => {
       reads++;
+      expect(after).toBeGreaterThanOrEqual(closedUpTo);
       return kept.filter(({ seq }) => seq > after && seq <= last).slice(0, limit);
     },
     eventOf: (row) => ({ id: row.seq, data: { seq: row.seq, text: "x".repeat(row.duration_ms ?? 0) } }),
@@ -24,7 +27,10 @@ function chainOf() {
       kept.push({ seq: head, event: "message.sent", outcome: "success", duration_ms: size } as AuditRow);
     }
   };
-  return { source, grow, all: () => kept.map(({ seq }) => seq), reads: () => reads };
+  const close = () => {
+    closedUpTo = head;
+  };
+  return { source, grow, close, all: () => kept.map(({ seq }) => seq), reads: () => reads };
 }
 
 const step = fc.oneof(
@@ -86,6 +92,19 @@ test("records are retained once, for any reader's position", () => {
   const batch = tail.after(1);
   expect(batch?.events.map(({ id }) => id)).toEqual([1002]);
   for (let seq = 2; seq <= 1001; seq++) expect(tail.after(seq)).toBe(batch);
+});
+
+test("reads no closed day, however few records were added since its last event", () => {
+  const { source, grow, close } = chainOf();
+  grow(10, true);
+  const tail = new SharedTails().join("room", source, new AbortController().signal);
+  grow(5, true);
+  expect(tail.after(10)?.last).toBe(15);
+  grow(100, false);
+  close();
+  expect(tail.after(115)).toBe(null);
+  grow(1, true);
+  expect(tail.after(115)?.events.map(({ id }) => id)).toEqual([116]);
 });
 
 test("is released with its last follower", () => {
