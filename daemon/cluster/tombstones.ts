@@ -6,7 +6,7 @@
 import { lt, sql } from "drizzle-orm";
 import { at, now, wallMs } from "../core/clock.ts";
 import { parseJson } from "../core/json.ts";
-import { type Queries, rawQuery } from "../db/client.ts";
+import { preparedBy, type Queries, rawQuery } from "../db/client.ts";
 import type { SharedRow, SharedRows } from "../db/shared-rows.ts";
 import { tombstones } from "./table.ts";
 
@@ -24,7 +24,7 @@ const GRANTING = new Set([
 ]);
 /** Retention: no directory is restored from an older backup. */
 const KEPT_MS = 365 * 86_400_000;
-/** Number of expired tombstones deleted with each new one. */
+/** Number of expired tombstones deleted for each new one. */
 const FEW = 4;
 
 interface Removed {
@@ -34,27 +34,48 @@ interface Removed {
 
 const removedOf = (row: string) => parseJson(Buffer.from(row)) as Removed;
 
+const given = (name: string) => sql.placeholder(name);
+
+const prepare = preparedBy((queries: Queries) => {
+  const { tbl, key, removed_at } = tombstones;
+  const expired = queries
+    .select({ tbl, key })
+    .from(tombstones)
+    .where(lt(removed_at, given("until")));
+  return {
+    note: queries
+      .insert(tombstones)
+      .values({
+        ...{ tbl: given("tbl"), key: given("key"), created_at: given("created_at") },
+        ...{ key_sha256: given("key_sha256"), removed_at: given("removed_at") },
+      })
+      .onConflictDoUpdate({
+        target: [tbl, key],
+        set: {
+          created_at: sql`excluded.created_at`,
+          key_sha256: sql`excluded.key_sha256`,
+          removed_at: sql`excluded.removed_at`,
+        },
+      })
+      .prepare(),
+    forget: queries
+      .delete(tombstones)
+      .where(sql`(${tbl}, ${key}) IN ${expired.limit(given("most"))}`)
+      .prepare(),
+  };
+});
+
 /** Notes tombstones of rows about to be removed. Within the transaction that removes them. */
 export function noteRemoved(queries: Queries, shared: SharedRows, rows: readonly SharedRow[]): void {
+  let count = 0;
   for (const { tbl, key, row } of rows) {
     const removed = row === null && GRANTING.has(tbl) ? shared.read({ tbl, key }) : null;
     if (removed === null) continue;
     const { created_at, key_sha256 = null } = removedOf(removed);
-    const values = { created_at, key_sha256, removed_at: now() };
-    queries
-      .insert(tombstones)
-      .values({ tbl, key, ...values })
-      .onConflictDoUpdate({ target: [tombstones.tbl, tombstones.key], set: values })
-      .run();
-    forgetExpired(queries);
+    prepare(queries).note.run({ tbl, key, created_at, key_sha256, removed_at: now() });
+    count++;
   }
-}
-
-function forgetExpired(queries: Queries): void {
-  const expired = lt(tombstones.removed_at, at(wallMs() - KEPT_MS));
-  const few = queries.select({ tbl: tombstones.tbl, key: tombstones.key }).from(tombstones).where(expired).limit(FEW);
-  for (const { tbl, key } of few.all())
-    queries.delete(tombstones).where(sql`${tombstones.tbl} = ${tbl} AND ${tombstones.key} = ${key}`).run();
+  if (count > 0) prepare(queries).forget.run({ until: at(wallMs() - KEPT_MS), most: count * FEW });
 }
 
 /** The given rows that have a tombstone on this host. */

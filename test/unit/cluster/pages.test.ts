@@ -14,6 +14,8 @@ const CHANGES = 1_000;
 /** Rows of the largest change. */
 const MANY = 5_000;
 const MAX_TURN_MS = 20;
+/** Catching up writes fewer rows in a turn than that takes. */
+const MAX_CATCH_UP_MS = 14;
 
 let server: Postgres;
 let host: Peer;
@@ -46,11 +48,11 @@ const inDirectory = async (condition: string) =>
     await server.sql(`SELECT count(*) FROM roomd.rows WHERE tbl = 'api_keys' AND "row" IS NOT NULL AND ${condition}`),
   );
 
-async function measured(label: string, work: () => Promise<unknown>): Promise<void> {
+async function measured(label: string, work: () => Promise<unknown>, mostMs = MAX_TURN_MS): Promise<void> {
   const startedAt = performance.now();
   const longest = await longestTurn(work);
   console.log(`${label}: ${Math.round(performance.now() - startedAt)} ms, longest turn ${longest.toFixed(1)} ms`);
-  expect(longest).toBeLessThan(boundOf(MAX_TURN_MS));
+  expect(longest).toBeLessThan(boundOf(mostMs));
 }
 
 test("a host joins a directory of many rows", async () => {
@@ -67,9 +69,10 @@ test("a host that returns after three days catches up in pages, and no change wa
   const { seq } = pointOf(host.queries);
   expect(seq).toBeGreaterThan(CHANGES);
   expect(seq).toBeLessThan(2 * CHANGES);
-  await measured(`three days from change ${seq} on`, async () => {
+  const catchUp = async () => {
     while (pointOf(host.queries).seq < 2 * CHANGES) await host.rounds.pull();
-  });
+  };
+  await measured(`three days from change ${seq} on`, catchUp, MAX_CATCH_UP_MS);
   await impatient.settle();
   expect(pointOf(host.queries).seq).toBe(2 * CHANGES);
   expect(count("1")).toBe(await inDirectory("true"));
