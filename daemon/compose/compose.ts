@@ -100,7 +100,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   });
   orgs.credits.onExhausted((orgId) => sandboxes.endRunning(orgId, "credits_exhausted"));
   agents.onDelivered(sandboxes.messageCame);
-  const audit = composeAudit(base, orgs, agents.bells);
+  const audit = composeAudit(base, orgs, agents.bells, peers?.client ?? null);
   const rooms = composeRooms(base, {
     ...orgs,
     ...drives,

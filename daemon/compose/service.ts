@@ -20,6 +20,8 @@ import { makeService } from "../domain/service/index.ts";
 import type { Gateway } from "../domain/ssh/deps.ts";
 import { findPasskeys } from "../domain/users/index.ts";
 import type { Webhooks } from "../domain/webhooks/index.ts";
+import type { HostClient } from "../edge/hosts/client.ts";
+import { PeerClient } from "../edge/hosts/room-transfer.ts";
 import { MAX_REPLY_BYTES } from "../edge/pipeline/idempotency-answers.ts";
 import type { WarmPool } from "../host/guest/pool.ts";
 import { hasSystemd } from "../host/system-service.ts";
@@ -31,8 +33,9 @@ import { composeLookups } from "./lookups.ts";
 import type { Orgs } from "./orgs.ts";
 import type { AllRates } from "./rate-limits.ts";
 
-export function composeAudit(base: Base, { orgs }: Orgs, bells: Notifier) {
-  const { config, paths, log, database, reads, finder } = base;
+export function composeAudit(base: Base, { orgs }: Orgs, bells: Notifier, client: HostClient | null) {
+  const { config, paths, log, database, reads, finder, directory } = base;
+  const peers = client && new PeerClient(client);
   return makeAudit(
     {
       database,
@@ -40,6 +43,13 @@ export function composeAudit(base: Base, { orgs }: Orgs, bells: Notifier) {
       log,
       bells,
       anchors: base.cluster?.anchors ?? null,
+      others: peers && {
+        joinedAt: (hostId) => memberOf(directory, hostId)?.joined_at ?? null,
+        lostHeads: async (hostId, ...request) => {
+          const host = memberOf(directory, hostId);
+          return host ? await peers.lostHeads(host, ...request) : [];
+        },
+      },
       slowReaderMs: config["events.slow_reader"] * 1000,
       findRoom: finder.find,
       findOrg: orgs.find,
@@ -52,6 +62,11 @@ export function composeAudit(base: Base, { orgs }: Orgs, bells: Notifier) {
       countedMs: config["audit.counted_interval"] * 1000,
     },
   );
+}
+
+function memberOf(directory: Base["directory"], hostId: string) {
+  const host = directory.host(hostId);
+  return host?.state === "gone" ? null : host;
 }
 
 export function headsFile({ config, paths }: ComposeOptions): string {

@@ -5,7 +5,7 @@ import type { RequestCounts } from "../core/call/request-counts.ts";
 import type { Certificate } from "../core/config/certificate.ts";
 import type { Paths } from "../core/config/paths.ts";
 import { peopleUrl } from "../core/config/people-url.ts";
-import { appendAudit, type Chains } from "../domain/audit/index.ts";
+import { appendAudit, type Chains, lostHeads } from "../domain/audit/index.ts";
 import type { Billing } from "../domain/billing/index.ts";
 import type { OAuth } from "../domain/oauth/index.ts";
 import type { Orgs } from "../domain/orgs/index.ts";
@@ -137,7 +137,10 @@ export async function openDoors(base: Base, parts: DoorParts, addresses: Address
   const server = makeHttpServer(
     {
       ...{ operations, road: pipeline, aside, ports: ports.gate, mcp, web, host, others, labels, log },
-      peers: others && parts.rooms.forPeers,
+      peers: others && {
+        ...parts.rooms.forPeers,
+        lostHeads: (orgId, heads) => lostHeads(base.database, orgId, heads),
+      },
       ssh: others && { has: ssh.hasAccess, take: sshDoor?.take ?? null },
     },
     { ...listen, tls: certificate },

@@ -4,6 +4,7 @@ import type { Notifier } from "../../core/concurrency/notifier.ts";
 import type { Log } from "../../core/log.ts";
 import type { Reads } from "../../db/readers/pool.ts";
 import type { Database } from "../../db/transact.ts";
+import type { OtherHosts } from "./chain/compare-named.ts";
 import type { AuditedRoom } from "./find.ts";
 
 export interface AuditDeps {
@@ -13,6 +14,8 @@ export interface AuditDeps {
   bells: Notifier;
   /** Store of this host's anchors; null: none, the host is standalone. */
   anchors: AnchorStore | null;
+  /** Hosts whose chains are compared with the heads that records name; null: none, as above. */
+  others: OtherHosts | null;
   /** Timeout after which a stream's reader that does not take sent data is disconnected. */
   slowReaderMs: number;
   findRoom(caller: Caller, roomId: string): AuditedRoom;

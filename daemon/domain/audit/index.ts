@@ -17,9 +17,10 @@ import { limitRecords, takeGrown } from "./store.ts";
 
 export { lostAnchors } from "./anchors/anchored.ts";
 export { filesOf as headsFilesOf } from "./anchors/heads.ts";
-export { chainHead } from "./chain/chain-head.ts";
-export { chainKey } from "./chain/chain-key.ts";
+export { headToName, lostHeads } from "./chain/compare-named.ts";
 export type { Chains } from "./chain/forward-records.ts";
+export type { Head } from "./chain/hash-chain.ts";
+export type { VerdictPart } from "./chain/verify.ts";
 export { verifyAll } from "./chain/verify-all.ts";
 export type { AuditEntry } from "./entry.ts";
 export { cursorAfterRecord, listService, pageOf } from "./reading/list.ts";

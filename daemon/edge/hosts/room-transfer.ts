@@ -1,11 +1,14 @@
 /**
- * Protocol by which hosts transfer rooms: three paths of the listener for hosts, which clients cannot reach.
+ * Protocol by which hosts transfer rooms and compare their audit: paths of the listener for hosts, which clients cannot reach.
  *
  *     POST /hosts/rooms/<room_uid>          a room's file, answered when it is complete there
  *     POST /hosts/rooms/<room_uid>/fits     which parts of it could be loaded here, before it is sent
  *     POST /hosts/rooms/<room_uid>/settle   the cluster directory has changed, or will not
+ *     POST /hosts/audit                     which of these heads the host's chain of an organization lacks
  */
 
+import { Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
 import { type ErrorCode, errorKind, type Problem } from "../../../shared/api/errors.ts";
 import { newId, ROOM_UID_PATTERN, type RoomUid } from "../../../shared/ids.ts";
 import type { Host } from "../../cluster/directory.ts";
@@ -13,11 +16,13 @@ import { startTimer, stopTimer, timeoutSignal } from "../../core/clock.ts";
 import { parseJson } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import type { Head } from "../../domain/audit/index.ts";
 import type { Arrived, FitsAnswer, PeerCalls, Peers, Settled } from "../../domain/rooms/index.ts";
 import { toProblem } from "../pipeline/problem.ts";
 import { type HostClient, parsed, unreachable } from "./client.ts";
 
 const PATH = /^\/hosts\/rooms\/(\w+)(?:\/(settle|fits))?$/;
+const AUDIT_PATH = "/hosts/audit";
 const ROOM_UID = new RegExp(ROOM_UID_PATTERN);
 /** Silence during a room transfer after which the other host is considered unreachable. */
 const SILENCE_MS = 60_000;
@@ -29,8 +34,25 @@ const MAX_QUESTION_BYTES = 4 * 1024 ** 2;
 const ANSWER_MS = 60_000;
 const ANSWER_MS_PER_MIB = 100;
 
+const headsAsked = Type.Object({
+  org_id: Type.String(),
+  heads: Type.Array(Type.Object({ seq: Type.Integer({ minimum: 0 }), hash: Type.String({ maxLength: 64 }) })),
+});
+
+/** Calls of other hosts. */
+export interface HostCalls extends PeerCalls {
+  lostHeads(orgId: string, heads: readonly Head[]): Promise<number[]>;
+}
+
 /** The response to another host; null: another path. */
-export function answerPeer(calls: PeerCalls, log: Log, request: Request, url: URL): Promise<Response> | null {
+export function answerPeer(calls: HostCalls, log: Log, request: Request, url: URL): Promise<Response> | null {
+  if (url.pathname === AUDIT_PATH && request.method === "POST") {
+    return answered(log, async () => {
+      const question = request.body && (await questionIn(request.body));
+      if (Value.Check(headsAsked, question)) return { lost: await calls.lostHeads(question.org_id, question.heads) };
+      throw new ServiceError("invalid_body", { detail: "Malformed request from another host." });
+    });
+  }
   const [, roomUid, asks] = PATH.exec(url.pathname) ?? [];
   if (roomUid === undefined || !ROOM_UID.test(roomUid) || request.method !== "POST") return null;
   return answered(log, async () => {
@@ -94,6 +116,12 @@ export class PeerClient implements Peers {
 
   async settle(host: Host, roomUid: RoomUid, over: AbortSignal): Promise<Settled> {
     return (await this.#ask(host, `/hosts/rooms/${roomUid}/settle`, null, over)) as Settled;
+  }
+
+  /** Seqs of heads that the host's chain lacks. Rejects with host_unreachable. */
+  async lostHeads(host: Host, org_id: string, heads: readonly Head[], over: AbortSignal): Promise<number[]> {
+    const body = new Blob([JSON.stringify({ org_id, heads })]).stream() as ReadableStream<Uint8Array>;
+    return ((await this.#ask(host, AUDIT_PATH, body, over)) as { lost: number[] }).lost;
   }
 
   async #ask(

@@ -13,13 +13,12 @@ import { peopleUrl } from "../../core/config/people-url.ts";
 import type { Log } from "../../core/log.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Gate } from "../../domain/ports/gate.ts";
-import type { PeerCalls } from "../../domain/rooms/index.ts";
 import type { Aside } from "../../host/aside/pool.ts";
 import type { HostClient } from "../hosts/client.ts";
 import { isCarried, saidByEntry } from "../hosts/headers.ts";
 import { type MembersListener, openMembersListener } from "../hosts/listener.ts";
 import { answerLocator, type Locator } from "../hosts/locator.ts";
-import { answerPeer } from "../hosts/room-transfer.ts";
+import { answerPeer, type HostCalls } from "../hosts/room-transfer.ts";
 import { isSshPath, type TakeSession } from "../hosts/ssh.ts";
 import { type Listener, LOOPBACK_6, openListener, type RunningServer, type ServeOptions } from "../listener.ts";
 import { LiveConnection } from "../live/index.ts";
@@ -68,7 +67,7 @@ export interface HttpDeps {
   /** SSH for other hosts; null: as above. */
   ssh: SshForHosts | null;
   /** Handlers of other hosts' further calls; null: as above. */
-  peers: PeerCalls | null;
+  peers: HostCalls | null;
   log: Log;
 }
 
@@ -184,7 +183,7 @@ interface Served {
   arrivals: Arrivals;
   senderOf: SenderOf;
   /** Set on the listener that admits members only. */
-  peers: PeerCalls | null;
+  peers: HostCalls | null;
 }
 
 function serve(

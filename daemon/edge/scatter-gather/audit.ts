@@ -13,7 +13,7 @@ import {
 import type { InputOf, OutputOf } from "../../../shared/api/contract.ts";
 import type { Caller } from "../../core/call/operation.ts";
 import { wallMs } from "../../core/clock.ts";
-import { cursorAfterRecord, mostOf, summaryText } from "../../domain/audit/index.ts";
+import { cursorAfterRecord, mostOf, summaryText, type VerdictPart } from "../../domain/audit/index.ts";
 import { byChain, cursorOf, type Places, positionIn } from "./places.ts";
 import type { HostPart, Merging } from "./rule.ts";
 import { warned, warningsOf, withWarnings } from "./words.ts";
@@ -139,14 +139,20 @@ export const summaryOfAudit: Merging<typeof orgAuditSummary> = {
   },
 };
 
-/** Every host has its own chain: the organization's audit is intact if all are. */
+/** Every host has its own chain: the organization's audit is intact if all are, and no chain contradicts another. */
 export const verdictOfAll: Merging<typeof orgAuditVerify> = {
   patienceMs: VERIFY_MS,
   merge: (own, others, { silent }) => {
-    const parts = [own, ...others];
-    const shown = (parts.find(({ body }) => !body.ok) ?? own).body;
+    const given = [own, ...others] as HostPart<VerdictPart>[];
+    const contradictions = given.flatMap(({ body }) => body.contradicts ?? []);
+    const parts = given.map(({ host, body }) => {
+      const lost = contradictions.filter((each) => each.host === host).map(({ seq }) => seq);
+      return { host, body: lost.length > 0 ? brokenAt(body, Math.min(...lost)) : body };
+    });
+    const [{ body: first }] = parts as [(typeof parts)[number]];
+    const { ok, from_seq, to_seq, broken_at } = parts.find(({ body }) => !body.ok)?.body ?? first;
     return {
-      ...shown,
+      ...{ ok, from_seq, to_seq, broken_at },
       hosts: parts.map(({ host, body: { ok, from_seq, to_seq, broken_at } }) => ({
         ...{ host, ok, from_seq, to_seq, broken_at },
       })),
@@ -157,3 +163,7 @@ export const verdictOfAll: Merging<typeof orgAuditVerify> = {
     };
   },
 };
+
+function brokenAt(part: VerdictPart, seq: number): VerdictPart {
+  return { ...part, ok: false, from_seq: part.from_seq || 1, broken_at: Math.min(part.broken_at ?? seq, seq) };
+}

@@ -35,6 +35,12 @@ const anchored = async (host: TestDaemon) =>
     ),
   );
 const verify = () => one.ok("GET", "/v1/orgs/self/audit/verify");
+/** A host that was silent before is waited for only briefly, until it has answered. */
+const verifyBoth = (host = one) =>
+  until("both hosts answer", async () => {
+    const found = await host.ok("GET", "/v1/orgs/self/audit/verify");
+    return found.hosts.length === 2 ? found : null;
+  });
 const chainOf = ({ hosts }: Json, host: string) => hosts.find((each: Json) => each.host === host);
 
 test("chains are anchored soon after they grow and when a daemon stops, by immutable rows", async () => {
@@ -84,7 +90,10 @@ test("an unavailable database or host is reported, and blocks nothing", async ()
   });
   await service.postgres.begin();
   await two.end("SIGTERM");
-  expect(await verify()).toMatchObject({ ok: true, warnings: [expect.stringContaining("host-2")] });
+  expect(await verify()).toMatchObject({
+    ok: true,
+    warnings: [expect.stringMatching(/^host-1: .*host-2/), expect.stringContaining("host-2")],
+  });
   await two.serve();
   await service.knowEachOther();
 }, 60_000);
@@ -104,8 +113,8 @@ test("truncated records are detected, even if everything this host has about the
   });
   expect(seq).toBeGreaterThan(kept);
   await until("the check of the audit warns", async () => (await checkOf(two)).status === "warn");
-  const found = await verify();
-  expect(found.ok).toBe(false);
+  const found = await verifyBoth();
+  expect(found).toMatchObject({ ok: false });
   expect(chainOf(found, "host-1")).toMatchObject({ ok: true });
   // Newer records have taken the numbers of the removed ones: the difference is in the anchor.
   expect(chainOf(found, "host-2").broken_at).toBeGreaterThan(kept);
@@ -130,7 +139,7 @@ test("a rewritten record is detected, even with every later hash recomputed", as
       rewriteFrom(connection, changed);
     });
   });
-  const found = chainOf(await two.ok("GET", "/v1/orgs/self/audit/verify"), "host-1");
+  const found = chainOf(await verifyBoth(two), "host-1");
   expect(found.ok).toBe(false);
   expect(found.broken_at).toBeGreaterThanOrEqual(changed);
   const by = await two.cli(["audit", "verify"]);
@@ -138,6 +147,18 @@ test("a rewritten record is detected, even with every later hash recomputed", as
     1,
     expect.stringMatching(new RegExp(`\\bhost-1: .*\\b${found.broken_at}\\b`)),
   ]);
+}, 60_000);
+
+test("records of a move name the other host's head, which reveals a rewritten chain without any anchor", async () => {
+  await sql("ALTER TABLE roomd.audit_anchors DISABLE TRIGGER ALL; DELETE FROM roomd.audit_anchors");
+  const { details } = (await two.ok("GET", "/v1/orgs/self/audit?event=room.moved_in")).items[0];
+  for (const host of [one, two]) {
+    const found = await verifyBoth(host);
+    expect(found).toMatchObject({ ok: false, broken_at: details.head.seq });
+    expect(chainOf(found, "host-1")).toMatchObject({ ok: false, broken_at: details.head.seq });
+    expect(chainOf(found, "host-2")).toMatchObject({ ok: true });
+    expect(found.contradicts).toBeUndefined();
+  }
 }, 60_000);
 
 const checkOf = async (host: TestDaemon): Promise<Json> =>

@@ -72,7 +72,7 @@ export async function lostAnchors(queries: Queries, anchors: AnchorStore): Promi
 }
 
 /** A step for each anchor: each may be of another closed day. */
-function* lostOf(queries: Queries, anchors: readonly Anchor[]): Steps<Anchor[]> {
+export function* lostOf(queries: Queries, anchors: readonly Anchor[]): Steps<Anchor[]> {
   const lost: Anchor[] = [];
   for (const anchor of anchors) {
     if (isLost(queries, chainKey(anchor.org_id), anchor)) lost.push(anchor);

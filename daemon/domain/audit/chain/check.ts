@@ -8,6 +8,7 @@ import { chainEnd, chainRecords, chainStart } from "../rows.ts";
 import type { AuditRow } from "../table.ts";
 import { type ChainKey, chainKey } from "./chain-key.ts";
 import { ChainCheck, type ChainFacts, type Verdict, type Walked } from "./hash-chain.ts";
+import type { NamedHead } from "./named-heads.ts";
 
 /** Records of a step. */
 const AT_ONCE = 100;
@@ -16,6 +17,8 @@ export interface Checked {
   verdict: Verdict;
   /** Progress at the end of the closed days; null if the chain is broken before it. */
   closed: Walked | null;
+  /** The newest heads of other hosts' chains that its records name. */
+  named: readonly NamedHead[];
 }
 
 /** Checks a whole chain; `walked` is the result of an earlier check for its closed days. */
@@ -40,7 +43,8 @@ export function* checkChain(
       },
     });
     // Records that were still to be checked may have been purged during the check.
-    if (verdict.ok || chainStart(queries, orgKey)?.seq === start?.seq) return { verdict, closed };
+    if (verdict.ok || chainStart(queries, orgKey)?.seq === start?.seq)
+      return { verdict, closed, named: check.walked.named };
   }
 }
 

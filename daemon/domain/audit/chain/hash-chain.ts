@@ -5,6 +5,7 @@
 import { hash } from "node:crypto";
 import type { Values } from "../../../db/client.ts";
 import type { AuditRow } from "../table.ts";
+import { MAX_NAMED, type NamedHead, namedHead } from "./named-heads.ts";
 
 export const GENESIS = "0".repeat(64);
 
@@ -71,10 +72,11 @@ export interface ChainFacts {
   walked?: Walked | null;
 }
 
-/** Progress of a check: the last record checked, and the last purge recorded up to it. */
+/** Progress of a check: the last record checked, the last purge recorded up to it, and the newest heads that its records name. */
 export interface Walked {
   last: Head;
   purged: Head | null;
+  named: readonly NamedHead[];
 }
 
 /** Event of the record that a purge appends; its details are a Head. */
@@ -87,6 +89,7 @@ export class ChainCheck {
   #last: Head;
   /** The last purge that a record reports. */
   #purged: Head | null = null;
+  readonly #named: NamedHead[];
   #broken: Verdict | null = null;
 
   constructor(known: ChainFacts) {
@@ -94,10 +97,11 @@ export class ChainCheck {
     this.#begin = known.start ?? { seq: 0, hash: GENESIS };
     this.#last = known.walked?.last ?? this.#begin;
     this.#purged = known.walked?.purged ?? null;
+    this.#named = [...(known.walked?.named ?? [])];
   }
 
   get walked(): Walked {
-    return { last: this.#last, purged: this.#purged };
+    return { last: this.#last, purged: this.#purged, named: this.#named.slice(-MAX_NAMED) };
   }
 
   /** Checks a record. Returns whether the chain is intact up to it. */
@@ -110,6 +114,8 @@ export class ChainCheck {
     if (!isLinked || isOther || isForged) return this.#breaks(row.seq, row.seq);
     this.#last = { seq: row.seq, hash: row.hash };
     if (row.event === PURGED) this.#purged = JSON.parse(row.details) as Head;
+    const named = namedHead(row);
+    if (named) this.#named.push(named);
     return true;
   }
 

@@ -12,18 +12,21 @@ import { type AuditedRoom, findRoom } from "../find.ts";
 import { readVerdict } from "../reading/reads.ts";
 import { type ChainKey, chainKey } from "./chain-key.ts";
 import { checkChain } from "./check.ts";
+import { type Contradiction, compareNamed } from "./compare-named.ts";
 import type { ChainFacts, Verdict, Walked } from "./hash-chain.ts";
 import { walkOf } from "./time-slices.ts";
 
 /** A verdict, and warnings for checks that could not be made. */
 export type Looked = Verdict & { warnings?: string[] };
+/** A host's part for a host that gathers: with named records that other hosts lack. */
+export type VerdictPart = Looked & { contradicts?: Contradiction[] };
 
 export function makeVerify(deps: AuditDeps): Bound[] {
   /** Single-flight per organization: a concurrent caller gets the result of the check in progress. */
-  const underWay = new Map<string, Promise<Looked>>();
-  const { anchors } = deps;
+  const underWay = new Map<string, Promise<VerdictPart>>();
+  const { anchors, others } = deps;
   const { queries } = deps.database;
-  const together = async (name: string, check: () => Promise<Looked>): Promise<Looked> => {
+  const together = async (name: string, check: () => Promise<VerdictPart>): Promise<VerdictPart> => {
     const verdict = underWay.get(name) ?? check().finally(() => underWay.delete(name));
     underWay.set(name, verdict);
     return await verdict;
@@ -39,10 +42,10 @@ export function makeVerify(deps: AuditDeps): Bound[] {
       const key = chainKey(orgId);
       const files = await days.filesOf(key);
       const walked = days.verified(key, files);
-      const { verdict, closed } = await check(orgId, null, walked);
+      const { verdict, closed, named } = await check(orgId, null, walked);
       const result = await anchored(queries, key, anchors, verdict, walked?.last.seq);
       if (result.ok && !result.warnings && closed) days.note(key, closed, files);
-      return result;
+      return others ? withNamed(result, await compareNamed(others, orgId, named)) : result;
     });
   const verifyOwn = ({ org_id }: Caller, { room_uid }: AuditedRoom) =>
     together(`${org_id} ${room_uid}`, async () => (await check(org_id, room_uid, null)).verdict);
@@ -62,6 +65,15 @@ export function makeVerify(deps: AuditDeps): Bound[] {
 }
 
 const verdictOf = ({ ok, from_seq, to_seq, broken_at }: Verdict): Verdict => ({ ok, from_seq, to_seq, broken_at });
+
+function withNamed(looked: Looked, { contradicts, warnings }: Awaited<ReturnType<typeof compareNamed>>): VerdictPart {
+  const all = [...(looked.warnings ?? []), ...warnings];
+  return {
+    ...looked,
+    ...(contradicts.length > 0 ? { contradicts } : {}),
+    ...(all.length > 0 ? { warnings: all } : {}),
+  };
+}
 
 const NOT_COMPARED =
   "The anchors of the audit could not be read, so records that were cut off at its end are not detected.";

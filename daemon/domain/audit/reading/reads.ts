@@ -42,7 +42,7 @@ export const readVerdict: Read<{ org_id: string; room_uid: string | null; walked
     const checked: Checked =
       room_uid === null
         ? yield* checkChain(queries, chainKey(org_id), { walked })
-        : { verdict: yield* checkRoom(queries, org_id, room_uid), closed: null };
+        : { verdict: yield* checkRoom(queries, org_id, room_uid), closed: null, named: [] };
     yield JSON.stringify(checked);
   },
 };

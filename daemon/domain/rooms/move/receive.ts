@@ -25,7 +25,7 @@ import { syncDirectory } from "../../../host/files/async-calls.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
 import { namesIn } from "../../../host/files/gone.ts";
 import { markDrive } from "../../../host/isolation/directories.ts";
-import { chainHead, chainKey } from "../../audit/index.ts";
+import { headToName } from "../../audit/index.ts";
 import type { Putting } from "../../sandboxes/index.ts";
 import { templateFiles } from "../../templates/files.ts";
 import { copying } from "../checkpoints/copying.ts";
@@ -83,7 +83,7 @@ export class ReceivedRooms {
       try {
         const about = await this.#read(roomUid, source, signal, started);
         this.#due.setIn(roomUid, FORGOTTEN_MS);
-        return { head: chainHead(this.#deps.database.queries, chainKey(about.room.org_id)) };
+        return { head: await headToName(this.#deps.database, about.room.org_id) };
       } catch (error) {
         if (started.is) await this.#throwAway(roomUid);
         throw meant(error);

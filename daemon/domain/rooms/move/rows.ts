@@ -5,7 +5,7 @@ import type { Steps } from "../../../core/loop/index.ts";
 import type { BranchedRoom } from "../../../db/branch.ts";
 import type { Queries } from "../../../db/client.ts";
 import type { RowsKey } from "../../../db/room-rows.ts";
-import { appendAudit, chainHead, chainKey, giveEvents, type MovedEvents, RoomNumbers } from "../../audit/index.ts";
+import { appendAudit, giveEvents, type Head, type MovedEvents, RoomNumbers } from "../../audit/index.ts";
 import type { MovedSandboxes, Putting } from "../../sandboxes/index.ts";
 import { giveNouns, type RoomState, takeNouns } from "../checkpoints/room-state.ts";
 import { deleteCheckpointsOf, insertCheckpoint, listCheckpoints } from "../checkpoints/store.ts";
@@ -26,17 +26,17 @@ const SYSTEM = { type: "system", id: "rooms", name: "rooms" };
 
 /** Further description of the room. */
 export function aboutOf({
-  queries,
   row,
   epoch,
   drive_bytes,
   other_bytes,
+  head,
 }: {
-  queries: Queries;
   row: RoomRow;
   epoch: number;
   drive_bytes: number;
   other_bytes: number;
+  head: Head | null;
 }): RoomHeader {
   const { room_uid, room_id, org_id, labels, drive_limit_bytes, created_at, updated_at, expires_at } = row;
   const { created_by_type, created_by_id, keep_drive, former_ids } = row;
@@ -45,7 +45,7 @@ export function aboutOf({
       ...{ room_uid, room_id, org_id, labels, drive_limit_bytes, created_at, updated_at, expires_at },
       ...{ created_by_type, created_by_id, keep_drive, former_ids: [...former_ids] },
     },
-    ...{ from: row.host_id, epoch, drive_bytes, other_bytes, head: chainHead(queries, chainKey(org_id)) },
+    ...{ from: row.host_id, epoch, drive_bytes, other_bytes, head },
   };
 }
 
@@ -95,7 +95,7 @@ export function branchedOf({ room_uid, org_id }: Pick<RoomRow, "room_uid" | "org
   return { room_uid, org_id, pausedMs: 0, rows };
 }
 
-/** Each chain names the head of the other, so that records cut off from one are detected as missing by the other. */
+/** Each chain names the head of the other: a verification compares it with that chain (../../audit/chain/compare-named.ts). */
 export function recordMove(
   queries: Queries,
   { org_id, room_id, room_uid }: Pick<RoomRow, "org_id" | "room_id" | "room_uid">,

@@ -23,7 +23,7 @@ import { faultPoint } from "../../../core/fault-points.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
 import { onFullDisk } from "../../../host/files/disk.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
-import { forgetFormerEvents } from "../../audit/index.ts";
+import { forgetFormerEvents, type Head, headToName } from "../../audit/index.ts";
 import { copying } from "../checkpoints/copying.ts";
 import { taking, writeState } from "../checkpoints/room-state.ts";
 import { retireDirectory } from "../destroy.ts";
@@ -49,8 +49,6 @@ export interface Departed {
   lost: { snapshots: number; checkpoints: number; recordings: number };
   away_ms: number;
 }
-
-type Head = { seq: number; hash: string } | null;
 
 /**
  * `isCall`: the move was requested by a call about the room itself. Throws invalid_state, host_unreachable, quota_exceeded, disk_full,
@@ -104,7 +102,8 @@ export async function sendRoom(
         const state = await taking(database, row.org_id, (queries) => takeRows(deps, queries, row));
         const { bytes: drive_bytes } = await copier.complete();
         const other_bytes = await belongings.measure(last.carried);
-        const about = aboutOf({ queries: database.queries, row, epoch: owner.epoch, drive_bytes, other_bytes });
+        const head = await headToName(database, row.org_id);
+        const about = aboutOf({ row, epoch: owner.epoch, drive_bytes, other_bytes, head });
         return { state, about, drive_bytes };
       });
       await writeState(place.state, state);
@@ -285,7 +284,7 @@ const FORGET_MS = 30_000;
 async function retireMoved(
   deps: MoveDeps,
   row: RoomRow,
-  { to, epoch, head }: { to: string; epoch: number; head: Head },
+  { to, epoch, head }: { to: string; epoch: number; head: Head | null },
 ): Promise<void> {
   const { database, paths, retentionSeconds } = deps;
   const { room_uid } = row;

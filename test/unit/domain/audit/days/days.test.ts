@@ -444,7 +444,7 @@ test("a reader of events that waited while days were closed reads them in reader
   };
   const { operations } = makeEvents(
     {
-      ...{ database: days.database, log: makeLog("error"), bells, anchors: null, slowReaderMs: 1_000 },
+      ...{ database: days.database, log: makeLog("error"), bells, anchors: null, others: null, slowReaderMs: 1_000 },
       reads: { read: (what, input, by) => read(what, days.queries, input, by) } as Reads,
       findRoom: () => ({ org_id: ORG, room_uid: "rom_1" }) as never,
       findOrg: () => ORG,
