@@ -21,7 +21,7 @@ CREATE TABLE usage (
 -- Usage that goes on, up to the moment at which it was last added to usage.
 CREATE TABLE usage_open (
   -- A running sandbox, or a room whose drive is not empty.
-  subject     TEXT PRIMARY KEY,
+  subject     TEXT NOT NULL UNIQUE,
   org_id      TEXT NOT NULL,
   room_uid    TEXT NOT NULL,
   agent_id    TEXT NOT NULL,
@@ -32,9 +32,9 @@ CREATE TABLE usage_open (
   -- The moment by the wall clock and by the uptime of the host: durations are differences of uptime.
   wall_ms     INTEGER NOT NULL,
   uptime_ms   INTEGER NOT NULL,
-  boot_id     TEXT NOT NULL
+  boot_id     TEXT NOT NULL,
+  PRIMARY KEY (org_id, room_uid, subject)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX usage_open_by_org ON usage_open (org_id);
 
 -- Credits that an organization has used on this host, in millionths.
 CREATE TABLE org_credits (

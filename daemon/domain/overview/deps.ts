@@ -40,6 +40,6 @@ export interface OverviewDeps {
   trace_url: string | null;
   /** Number of messages stored in a room during the last minute. */
   messagesLately(roomUid: RoomUid): number;
-  /** Returns a function for the current cost of each of an organization's rooms: request a new one in each turn of the event loop. */
+  /** Returns a function for the current cost of each of an organization's rooms, for one call. */
   costs(orgId: OrgId): (room: OverviewRoom) => RoomGlance["cost"];
 }

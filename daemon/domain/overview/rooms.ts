@@ -13,26 +13,17 @@ export function makeRoomOverview(deps: OverviewDeps): Bound {
   return bind(roomOverview, {
     run: async ({ caller, signal }, input) => {
       const { org_id } = caller;
-      const pieces = new Pieces(loopTime, ownerOf(org_id), roomOverview.name);
+      const pieces = new Pieces(loopTime, ownerOf(org_id), roomOverview.name, { signal });
       await pieces.turn();
       const { rows, next_cursor } = deps.rooms.page(caller, input);
-      const costs = () => (maySeeCost(caller) ? deps.costs(org_id) : () => null);
-      let costOf = costs();
-      const turns = {
-        next: () =>
-          pieces.next()?.then(() => {
-            signal.throwIfAborted();
-            // Usage that was pending in the previous turn is written by now, and would count twice.
-            costOf = costs();
-          }) ?? null,
-      };
+      const costOf = maySeeCost(caller) ? deps.costs(org_id) : () => null;
       const found: { row: OverviewRoom; driveUsed: Promise<number>; rest: Omit<RoomGlance, keyof OfRow> }[] = [];
       for (const listed of rows) {
-        const turn = turns.next();
+        const turn = pieces.next();
         if (turn) await turn;
         // It may have ended since the page was read: nothing is remembered of it any more.
         const row = deps.rooms.current(listed.room_uid) ?? { ...listed, state: "destroyed" };
-        const agents = await inPieces(inside(deps, caller, row), turns);
+        const agents = await inPieces(inside(deps, caller, row), pieces);
         const rest = { ...agents, cost: costOf(row) };
         // Drives are measured concurrently; a drive that cannot be read does not fail the others.
         found.push({ row, driveUsed: deps.rooms.driveUsed(row).catch(() => 0), rest });

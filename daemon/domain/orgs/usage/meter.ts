@@ -22,7 +22,17 @@ import { enterSpent } from "./ledger.ts";
 import { dayAt, daysOf, type Elapsed, elapsed, type Moment } from "./moment.ts";
 import { FREE, microOf, microPerHour, type Prices } from "./prices.ts";
 import { DayRows } from "./rows.ts";
-import { addUsage, type Dimension, getOpen, listOpen, openAfter, putOpen, removeOpen } from "./store.ts";
+import {
+  addUsage,
+  type Dimension,
+  getOpen,
+  openAfter,
+  openDrives,
+  openInRoom,
+  openSandboxes,
+  putOpen,
+  removeOpen,
+} from "./store.ts";
 import { isInUse, type SumsInput, sumsOf } from "./sums.ts";
 import type { OpenRow, UsageRow } from "./table.ts";
 
@@ -126,7 +136,7 @@ export class Meter {
 
   /** Input for the sums of an organization's consumption on these days, both included, up to now. */
   sums(orgId: OrgId, days: { from: string; to: string }, by: Dimension): SumsInput {
-    const running = this.#open(this.#database.queries, orgId).map(({ subject }) => subject);
+    const running = this.#sandboxes(this.#database.queries, orgId).map(({ subject }) => subject);
     return { org_id: orgId, days, by, now: momentNow(), running };
   }
 
@@ -135,26 +145,24 @@ export class Meter {
     return wholly(sumsOf(this.#database.queries, this.sums(orgId, days, by)));
   }
 
-  /** Unwritten continuous use in each room of an organization. */
-  runningByRoom(orgId: OrgId): Map<RoomUid, Amounts> {
+  /** Unwritten continuous use in a room. */
+  runningIn(orgId: OrgId, roomUid: RoomUid): Amounts {
     const now = momentNow();
-    const rooms = new Map<RoomUid, Amounts>();
-    for (const open of this.#open(this.#database.queries, orgId)) {
-      const sum = rooms.get(open.room_uid) ?? { ...NOTHING };
-      rooms.set(open.room_uid, sum);
-      add(sum, amountsOver(open, elapsed(open, now).ms));
+    const sum = { ...NOTHING };
+    for (const open of openInRoom(this.#database.queries, orgId, roomUid)) {
+      if (this.#goesOn(open)) add(sum, amountsOver(open, elapsed(open, now).ms));
     }
-    return rooms;
+    return sum;
   }
 
   /** Cost of continuous use by the price table, in millionths of a credit: the unwritten part, and the rate per hour. */
   running(queries: Queries, orgId: OrgId): { micro: number; micro_per_hour: number; sandboxes: number } {
     const now = momentNow();
-    const sum = { micro: 0, micro_per_hour: 0, sandboxes: 0 };
-    for (const open of this.#open(queries, orgId)) {
+    const sandboxes = this.#sandboxes(queries, orgId);
+    const sum = { micro: 0, micro_per_hour: 0, sandboxes: sandboxes.length };
+    for (const open of [...sandboxes, ...openDrives(queries, orgId)]) {
       sum.micro += microOf(this.#prices, amountsOver(open, elapsed(open, now).ms));
       sum.micro_per_hour += microPerHour(this.#prices, open);
-      if (open.drive_bytes === 0) sum.sandboxes++;
     }
     return sum;
   }
@@ -168,8 +176,9 @@ export class Meter {
     });
   }
 
-  #open(queries: Queries, orgId: OrgId): OpenRow[] {
-    return listOpen(queries, orgId).filter((open) => this.#goesOn(open));
+  /** Running sandboxes of an organization. */
+  #sandboxes(queries: Queries, orgId: OrgId): OpenRow[] {
+    return openSandboxes(queries, orgId).filter((open) => this.#goesOn(open));
   }
 
   #goesOn(open: OpenRow): boolean {

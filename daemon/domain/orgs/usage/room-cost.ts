@@ -3,23 +3,19 @@ import { MAX_COST_DAYS, type RoomGlance } from "../../../../shared/api/overview/
 import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
 import { wallMs } from "../../../core/clock.ts";
 import type { Queries } from "../../../db/client.ts";
-import { add, NOTHING } from "./amounts.ts";
+import { add } from "./amounts.ts";
 import type { Meter } from "./meter.ts";
 import { MICRO, microOf, type Prices } from "./prices.ts";
 import { sumRoom } from "./store.ts";
 
 const DAY_MS = 86_400_000;
 
-/**
- * Costs of one organization's rooms, as of now: current use is read once for all of them, and is outdated in the next turn of the event
- * loop.
- */
-export function roomCosts(queries: Queries, meter: Pick<Meter, "runningByRoom">, prices: Prices, orgId: OrgId) {
-  const running = meter.runningByRoom(orgId);
+/** Costs of one organization's rooms, up to the day on which this is called. */
+export function roomCosts(queries: Queries, meter: Pick<Meter, "runningIn">, prices: Prices, orgId: OrgId) {
   const daysSince = knownDays(wallMs());
   return ({ room_uid, created_at }: { room_uid: RoomUid; created_at: string }): NonNullable<RoomGlance["cost"]> => {
     const sum = sumRoom(queries, orgId, daysSince(created_at), room_uid);
-    add(sum, running.get(room_uid) ?? NOTHING);
+    add(sum, meter.runningIn(orgId, room_uid));
     return { sandbox_seconds: sum.sandbox_ms / 1000, credits: microOf(prices, sum) / MICRO };
   };
 }

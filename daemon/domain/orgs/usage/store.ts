@@ -2,7 +2,8 @@
 import { and, eq, getTableColumns, gt, gte, lte, type SQL, sql, sum } from "drizzle-orm";
 import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
 import { preparedBy, type Queries, rawQuery } from "../../../db/client.ts";
-import { AMOUNTS, type Amounts, NOTHING } from "./amounts.ts";
+import { AMOUNTS, type Amounts, NOTHING, type Rate } from "./amounts.ts";
+import type { Moment } from "./moment.ts";
 import { type OpenRow, type UsageRow, usage, usageOpen } from "./table.ts";
 
 /** Columns that usage can be grouped by. */
@@ -14,6 +15,7 @@ const placeholders = (columns: object) =>
 
 function prepare(queries: Queries) {
   const ofDay = "org_id = ? AND day = ?";
+  const open = "FROM usage_open WHERE org_id = ?";
   const grown = AMOUNTS.map((name): [string, SQL] => [name, sql`${usage[name]} + ${sql.placeholder(name)}`]);
   const columns = getTableColumns(usageOpen);
   return {
@@ -39,6 +41,14 @@ function prepare(queries: Queries) {
       `SELECT ${AMOUNTS.map((name) => `coalesce(sum(usage.${name}), 0) AS ${name}`).join(", ")}
        FROM json_each(?) AS days CROSS JOIN usage
        WHERE usage.org_id = ? AND usage.day = days.value AND usage.room_uid = ?`,
+    ),
+    openRows: rawQuery<OpenRow>(queries, `SELECT * ${open}`),
+    openInRoom: rawQuery<OpenRow>(queries, `SELECT * ${open} AND room_uid = ?`),
+    openSandboxes: rawQuery<OpenRow>(queries, `SELECT * ${open} AND drive_bytes = 0`),
+    openDrives: rawQuery<Rate & Moment>(
+      queries,
+      `SELECT 0 AS vcpu_count, 0 AS memory_mib, sum(drive_bytes) AS drive_bytes, boot_id, uptime_ms, wall_ms ${open}
+         AND drive_bytes > 0 GROUP BY boot_id, uptime_ms, wall_ms`,
     ),
     has: rawQuery(queries, `SELECT 1 FROM usage WHERE ${ofDay} AND room_uid = ? AND agent_id = ? AND key_id = ?`),
   };
@@ -75,7 +85,22 @@ export function removeOpen(queries: Queries, subject: string): void {
 
 /** Open rows of an organization. */
 export function listOpen(queries: Queries, orgId: OrgId): OpenRow[] {
-  return queries.select().from(usageOpen).where(eq(usageOpen.org_id, orgId)).all();
+  return statementsOf(queries).openRows([orgId]);
+}
+
+/** Those of one of its rooms. */
+export function openInRoom(queries: Queries, orgId: OrgId, roomUid: RoomUid): OpenRow[] {
+  return statementsOf(queries).openInRoom([orgId, roomUid]);
+}
+
+/** Those of its sandboxes. */
+export function openSandboxes(queries: Queries, orgId: OrgId): OpenRow[] {
+  return statementsOf(queries).openSandboxes([orgId]);
+}
+
+/** Bytes of its drives that were counted up to the same moment: there may be thousands of drives, which are counted together. */
+export function openDrives(queries: Queries, orgId: OrgId): (Rate & Moment)[] {
+  return statementsOf(queries).openDrives([orgId]);
 }
 
 /** The next open rows, by subject. */

@@ -29,16 +29,20 @@ export const usage = sqliteTable(
   (table) => [primaryKey({ columns: [table.org_id, table.day, table.room_uid, table.agent_id, table.key_id] })],
 );
 
-export const usageOpen = sqliteTable("usage_open", {
-  subject: text().primaryKey(),
-  ...place,
-  vcpu_count: integer().notNull(),
-  memory_mib: integer().notNull(),
-  drive_bytes: integer().notNull(),
-  wall_ms: integer().notNull(),
-  uptime_ms: integer().notNull(),
-  boot_id: text().notNull(),
-});
+export const usageOpen = sqliteTable(
+  "usage_open",
+  {
+    subject: text().notNull().unique(),
+    ...place,
+    vcpu_count: integer().notNull(),
+    memory_mib: integer().notNull(),
+    drive_bytes: integer().notNull(),
+    wall_ms: integer().notNull(),
+    uptime_ms: integer().notNull(),
+    boot_id: text().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.org_id, table.room_uid, table.subject] })],
+);
 
 export const orgCredits = sqliteTable("org_credits", {
   org_id: text().$type<OrgId>().primaryKey(),

@@ -2,7 +2,9 @@
 import { expect, test } from "vitest";
 import { listAudit } from "../../../../../daemon/domain/audit/index.ts";
 import { daysOf } from "../../../../../daemon/domain/orgs/usage/moment.ts";
+import { FREE, MICRO } from "../../../../../daemon/domain/orgs/usage/prices.ts";
 import { groupsOf, monthOf } from "../../../../../daemon/domain/orgs/usage/report.ts";
+import { roomCosts } from "../../../../../daemon/domain/orgs/usage/room-cost.ts";
 import { MAX_GROUPS } from "../../../../../shared/api/usage.ts";
 import type { OrgId } from "../../../../../shared/ids.ts";
 import { MeterFixture, ORG, placeOf } from "./meter-fixture.ts";
@@ -128,6 +130,30 @@ test("a drive counts by its usage, also while daemon and host are down", async (
   host.pass(HOUR);
   expect(host.totals()).toMatchObject({ drive_byte_hours: 5_500_000, sandbox_seconds: 0 });
   expect(host.groups("agent")).toMatchObject({ "": { drive_byte_hours: 5_500_000 } });
+});
+
+test("what a room and an organization cost is the same before and after their use is written", async () => {
+  const prices = { ...FREE, sandbox_hour: 10, drive_gib_month: 730 };
+  using host = new MeterFixture(undefined, prices);
+  const { meter, database } = host;
+  const inRoom = (room: string, agent = "") => placeOf(agent, room);
+  const fills = (room: string, gib: number) =>
+    database.commit((queries) => meter.fills(queries, inRoom(room), gib * 1024 ** 3));
+  const costOf = roomCosts(database.queries, meter, prices, ORG);
+  const costs = () =>
+    ["rom_1", "rom_2", "rom_3"].map((room) => costOf({ ...inRoom(room), created_at: "2026-01-31T22:00:00Z" }).credits);
+  await host.opens("sbx_1", inRoom("rom_1", "a"));
+  await host.opens("sbx_2", inRoom("rom_2", "a"));
+  for (const room of ["rom_1", "rom_3"]) await fills(room, 4);
+  host.pass(HOUR);
+  await fills("rom_2", 2);
+  host.pass(HOUR / 2);
+  expect(costs()).toEqual([15 + 6, 15 + 1, 6]);
+  const rates = { micro_per_hour: (20 + 10) * MICRO, sandboxes: 2 };
+  expect(meter.running(database.queries, ORG)).toEqual({ micro: (30 + 13) * MICRO, ...rates });
+  await meter.checkpoint();
+  expect(costs()).toEqual([15 + 6, 15 + 1, 6]);
+  expect(meter.running(database.queries, ORG)).toEqual({ micro: 0, ...rates });
 });
 
 test("a clock decades off before a reboot bills a month at most, and the excess is recorded", async () => {
