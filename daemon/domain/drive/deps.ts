@@ -18,11 +18,13 @@ export interface DriveRoom {
 
 export type DriveCaps = PlanCaps["drive"];
 
+export type UsageRoom = Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">;
+
 export interface OrgDeps {
-  /** The organization's rooms that are not destroyed. */
-  roomsOf(orgId: OrgId): readonly Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">[];
-  /** Destroyed rooms with retained drives. */
-  keptOf(orgId: OrgId): readonly Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">[];
+  /** The organization's rooms that are not destroyed, in pages that are read as they are consumed. */
+  roomsOf(orgId: OrgId): Iterable<readonly UsageRoom[]>;
+  /** Destroyed rooms with retained drives, in the same way. */
+  keptOf(orgId: OrgId): Iterable<readonly UsageRoom[]>;
   capsOf(orgId: OrgId): DriveCaps;
   /** The drives now use more than the soft cap. */
   onSoftExceeded(orgId: OrgId, facts: { used: number; cap: number }): void;

@@ -71,12 +71,7 @@ export function makeDrive(deps: DriveDeps): DriveService {
   return {
     operations: [write, list, read, stat, mkdir, move, remove, putFile, getFile].map((verb) => verb(drive)),
     measure: (room) => drive.usage.of(room).current(),
-    measureOrg: async (orgId) => {
-      await Promise.all(deps.roomsOf(orgId).map((room) => drive.usage.of(room).current()));
-      const org = drive.usage.ofOrg(orgId);
-      await org.known();
-      return org.used;
-    },
+    measureOrg: (orgId) => drive.usage.measureOrg(orgId),
     sweep: async (room) => {
       const swept = await sweeps.put(() => sweepTemporaryFiles(room.drive_directory, piecesOf(room)));
       if (swept > 0) deps.log.info("temporary files swept", { room_id: room.room_id, swept });

@@ -38,6 +38,7 @@ import {
   keptRooms,
   liveRoomOf,
   liveRooms,
+  liveRoomUids,
   orgRooms,
   prepareRoomLookup,
   type RoomPlace,
@@ -138,8 +139,9 @@ export function makeRoomFinder(database: Database, paths: Paths, ownership: Owne
     if (!row) throw new ServiceError("room_not_found");
     return toTarget(row, paths);
   };
-  const ofOrg = (orgId: OrgId): RoomTarget[] => orgRooms(database.queries, orgId).map((row) => toTarget(row, paths));
-  const keptOf = (orgId: OrgId): RoomTarget[] => keptRooms(database.queries, orgId).map((row) => toTarget(row, paths));
+  const targets = (page: readonly RoomRow[]): RoomTarget[] => page.map((row) => toTarget(row, paths));
+  const ofOrg = (orgId: OrgId): Iterable<RoomTarget[]> => orgRooms(database.queries, orgId).map(targets);
+  const keptOf = (orgId: OrgId): Iterable<RoomTarget[]> => keptRooms(database.queries, orgId).map(targets);
   /** Names of this room in the memory of guests that were saved in other rooms. */
   const formerNames = (roomUid: RoomUid): readonly string[] => getRoom(database.queries, roomUid)?.former_ids ?? [];
   const nameOf = (roomUid: string): string | null => roomNameOf(database.queries, roomUid);
@@ -296,12 +298,15 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
       keptDrives.eraseDue();
     },
     endAll: async (orgId) => {
-      const rows = orgRooms(database.queries, orgId).values();
+      const uids = liveRoomUids(database.queries, orgId).values();
       const endSome = async () => {
-        for (const row of rows) await endAndRecord(row, false, "org_ended");
+        for (const uid of uids) {
+          const row = liveRoomOf(database.queries, orgId, uid);
+          if (row) await endAndRecord(row, false, "org_ended");
+        }
       };
       await Promise.all(Array.from({ length: ENDS_AT_ONCE }, endSome));
-      for (const row of keptRooms(database.queries, orgId)) await keptDrives.erase(row);
+      for (const page of keptRooms(database.queries, orgId)) for (const row of page) await keptDrives.erase(row);
     },
     reconcile: async () => {
       for (const row of destroyingRooms(database.queries)) {

@@ -132,8 +132,19 @@ export function countAllRooms(queries: Queries): number {
   return queries.select({ live: count() }).from(rooms).where(sql`${rooms.state} <> 'destroyed'`).get()?.live ?? 0;
 }
 
-export function orgRooms(queries: Queries, orgId: OrgId): RoomRow[] {
-  return queries.select().from(rooms).where(isLiveOf(orgId)).all();
+/** Rooms of a page: under one millisecond. */
+const PAGE_ROWS = 100;
+
+/** An organization's live rooms, by name, in pages that are read as they are consumed: rooms may change between two pages. */
+export function* orgRooms(queries: Queries, orgId: OrgId): Generator<RoomRow[]> {
+  let page: RoomRow[];
+  let after = "";
+  do {
+    const isNext = and(isLiveOf(orgId), gt(rooms.room_id, after));
+    page = queries.select().from(rooms).where(isNext).orderBy(rooms.room_id).limit(PAGE_ROWS).all();
+    after = page.at(-1)?.room_id ?? after;
+    yield page;
+  } while (page.length === PAGE_ROWS);
 }
 
 /** Ids of an organization's live rooms. */
@@ -142,13 +153,17 @@ export function liveRoomUids(queries: Queries, orgId: OrgId): RoomUid[] {
   return found.map(({ room_uid }) => room_uid);
 }
 
-/** An organization's destroyed rooms with kept drives. */
-export function keptRooms(queries: Queries, orgId: OrgId): RoomRow[] {
-  return queries
-    .select()
-    .from(rooms)
-    .where(and(eq(rooms.org_id, orgId), eq(rooms.state, "destroyed"), isNotNull(rooms.drive_until_at)))
-    .all();
+/** An organization's destroyed rooms with kept drives, in the same way. */
+export function* keptRooms(queries: Queries, orgId: OrgId): Generator<RoomRow[]> {
+  const isKept = and(eq(rooms.org_id, orgId), eq(rooms.state, "destroyed"), isNotNull(rooms.drive_until_at));
+  let page: RoomRow[];
+  let after = "" as RoomUid;
+  do {
+    const isNext = and(isKept, gt(rooms.room_uid, after));
+    page = queries.select().from(rooms).where(isNext).orderBy(rooms.room_uid).limit(PAGE_ROWS).all();
+    after = page.at(-1)?.room_uid ?? after;
+    yield page;
+  } while (page.length === PAGE_ROWS);
 }
 
 /** Rooms that are not destroyed, of every organization. */

@@ -20,7 +20,8 @@ export class OrgUsage {
   readonly #deps: OrgDeps;
   readonly #members = new Set<Member>();
   /** Adds the rooms from before this daemon's start as members. */
-  #gather: (() => void) | null;
+  readonly #gather: () => Promise<void>;
+  #gathered: Promise<void> | null = null;
   /** Usage of each retained drive, and their total: there may be many, and they change only by being added and removed. */
   readonly #kept = new Map<string, number>();
   #keptBytes = 0;
@@ -31,7 +32,7 @@ export class OrgUsage {
   /** Whether the soft cap was exceeded at the last check; null before the first, which reports nothing. */
   #isOverSoft: boolean | null = null;
 
-  constructor(orgId: OrgId, deps: OrgDeps, gather: () => void) {
+  constructor(orgId: OrgId, deps: OrgDeps, gather: () => Promise<void>) {
     this.#orgId = orgId;
     this.#deps = deps;
     this.#gather = gather;
@@ -75,9 +76,11 @@ export class OrgUsage {
 
   /** Waits until every drive has been measured, though perhaps not recently. */
   async known(): Promise<void> {
-    const gather = this.#gather;
-    this.#gather = null;
-    gather?.();
+    this.#gathered ??= this.#gather().catch((error: unknown) => {
+      this.#gathered = null;
+      throw error;
+    });
+    await this.#gathered;
     await Promise.all([this.#firstMeasure, ...[...this.#members].map((member) => member.known())]);
     this.look();
   }

@@ -8,7 +8,7 @@ import type { MaybePromise } from "../../../core/concurrency/maybe-promise.ts";
 import { orAfter } from "../../../core/concurrency/published.ts";
 import { ownerOf, type PieceTurns } from "../../../core/loop/index.ts";
 import { ServiceError } from "../../../core/service-error.ts";
-import type { DriveDeps, DriveRoom } from "../deps.ts";
+import type { DriveDeps, UsageRoom } from "../deps.ts";
 import { type Change, Estimate, type Moment } from "./estimate.ts";
 import { type Measured, measureTree } from "./measure.ts";
 import { freeOn, type Measurement, Measuring } from "./measuring.ts";
@@ -16,7 +16,6 @@ import type { OrgUsage } from "./org-usage.ts";
 import { MAX_BEYOND } from "./over-quota.ts";
 import { Reservation } from "./reservation.ts";
 
-export type UsageRoom = Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">;
 export type RoomUsageDeps = Pick<DriveDeps, "limitEntries" | "sharesOf" | "kernelUse" | "onUsed">;
 
 const FRESH_MS = 2000;

@@ -80,8 +80,8 @@ export class RoomFixture implements Disposable {
         return this.found();
       },
       limitEntries,
-      roomsOf: () => (this.isEnded ? [] : [this.room]),
-      keptOf: () => this.kept,
+      roomsOf: () => [this.isEnded ? [] : [this.room]],
+      keptOf: () => [this.kept],
       capsOf: () => this.caps,
       onSoftExceeded: (_, facts) => this.softExceeded.push(facts),
       sharesOf: () => {

@@ -23,8 +23,8 @@ function watchedRoom(limitBytes = 8 * MIB) {
     kernelUse: () => null,
     onUsed: () => {},
     restraints: new Throttle(),
-    roomsOf: () => [fixture.room],
-    keptOf: () => fixture.kept,
+    roomsOf: () => [[fixture.room]],
+    keptOf: () => [fixture.kept],
     capsOf: () => fixture.caps,
     onSoftExceeded: (_: string, facts: { used: number; cap: number }) => fixture.softExceeded.push(facts),
   };
