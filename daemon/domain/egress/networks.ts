@@ -5,9 +5,6 @@ import type { EgressSandbox } from "./deps.ts";
 import { Network } from "./network.ts";
 import { networkOf } from "./store.ts";
 
-/** Rows per commit: a few milliseconds of work, however many names guests invent. */
-export const MAX_ROWS_WRITTEN = 1000;
-
 export interface TakenNetwork extends ReturnType<Network["take"]> {
   of: Network;
 }

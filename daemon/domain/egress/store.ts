@@ -1,7 +1,7 @@
 /** Queries for the traffic of sandboxes and its destinations. */
 import { asc, eq, getTableColumns, sql } from "drizzle-orm";
 import type { SandboxId } from "../../../shared/ids.ts";
-import { preparedBy, type Queries } from "../../db/client.ts";
+import { preparedBy, type Queries, rawStatement } from "../../db/client.ts";
 import { egressDestinations, egressNetworks, egressUsage } from "./table.ts";
 
 export interface Traffic {
@@ -10,15 +10,20 @@ export interface Traffic {
   connections: number;
 }
 
+/** Adds to the row of a sandbox, one of hundreds in a write. */
 export function addTraffic(queries: Queries, traffic: typeof egressUsage.$inferInsert): void {
-  const more = (column: keyof Traffic) => sql`${egressUsage[column]} + ${traffic[column]}`;
-  const set = {
-    sent_bytes: more("sent_bytes"),
-    received_bytes: more("received_bytes"),
-    connections: more("connections"),
-  };
-  queries.insert(egressUsage).values(traffic).onConflictDoUpdate({ target: egressUsage.sandbox_id, set }).run();
+  const { sandbox_id, org_id, room_uid, sent_bytes, received_bytes, connections } = traffic;
+  addingOf(queries)([sandbox_id, org_id, room_uid, sent_bytes, received_bytes, connections]);
 }
+
+const addingOf = preparedBy((queries) =>
+  rawStatement(
+    queries,
+    `INSERT INTO egress_usage (sandbox_id, org_id, room_uid, sent_bytes, received_bytes, connections) VALUES (?, ?, ?, ?, ?, ?)
+     ON CONFLICT (sandbox_id) DO UPDATE SET sent_bytes = sent_bytes + excluded.sent_bytes,
+       received_bytes = received_bytes + excluded.received_bytes, connections = connections + excluded.connections`,
+  ),
+);
 
 /** Within a transaction: deletes the rows of a removed sandbox. */
 export function forgetTraffic(queries: Queries, sandboxId: SandboxId): void {

@@ -1,10 +1,15 @@
-/** Traffic of sandboxes that is not written yet, and the commit that writes it with its destinations. */
+/** Traffic of sandboxes that is not written yet, and the commits that write it with its destinations. */
 import type { SandboxId } from "../../../shared/ids.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { Consumer } from "../orgs/index.ts";
 import type { EgressDeps } from "./deps.ts";
-import { MAX_ROWS_WRITTEN, type Networks } from "./networks.ts";
+import type { Networks } from "./networks.ts";
 import { addTraffic, saveNetwork, type Traffic } from "./store.ts";
+
+/** Rows of destinations per write, however many names guests invent. */
+export const MAX_ROWS_WRITTEN = 1000;
+/** Sandboxes, or rows of destinations, per commit: a few milliseconds of work. */
+const MAX_TOGETHER = 100;
 
 export const NO_TRAFFIC: Traffic = { sent_bytes: 0, received_bytes: 0, connections: 0 };
 
@@ -13,7 +18,7 @@ export type TallyDeps = Pick<EgressDeps, "database" | "log" | "meter" | "isKept"
 export class Tally {
   readonly #deps: TallyDeps;
   readonly #networks: Networks;
-  #counted = new Map<SandboxId, { place: Consumer; traffic: Traffic }>();
+  readonly #counted = new Map<SandboxId, { place: Consumer; traffic: Traffic }>();
 
   constructor(deps: TallyDeps, networks: Networks) {
     this.#deps = deps;
@@ -28,31 +33,57 @@ export class Tally {
     return this.#counted.get(sandboxId as SandboxId)?.traffic ?? NO_TRAFFIC;
   }
 
-  /** Writes the traffic; if that fails, it is logged and retained for the next write. */
+  /** Writes the traffic; if a commit fails, that is logged, and the remainder retained for the next write. */
   async write(mostRows = MAX_ROWS_WRITTEN): Promise<void> {
-    const waiting = this.#counted;
-    const taken = this.#networks.take(mostRows);
-    if (waiting.size === 0 && taken.length === 0) return this.#networks.written();
-    this.#counted = new Map();
-    const { database, log, meter, isKept } = this.#deps;
+    try {
+      for (const waiting = [...this.#counted.keys()]; waiting.length > 0; )
+        await this.#writeTraffic(waiting.splice(0, MAX_TOGETHER));
+      for (let left = mostRows, rows = 1; rows > 0; left -= rows)
+        rows = await this.#writeNetworks(Math.min(left, MAX_TOGETHER));
+      this.#networks.written();
+    } catch (error) {
+      this.#deps.log.error("failed to write egress traffic; will retry", { error: describeError(error) });
+    }
+  }
+
+  async #writeTraffic(sandboxIds: readonly SandboxId[]): Promise<void> {
+    const { database, meter, isKept } = this.#deps;
+    const counted = sandboxIds.flatMap((sandbox_id) => {
+      const known = this.#counted.get(sandbox_id);
+      return known ? [{ sandbox_id, ...known }] : [];
+    });
+    for (const { sandbox_id } of counted) this.#counted.delete(sandbox_id);
     try {
       await database.commit((queries) => {
-        for (const [sandbox_id, { place, traffic }] of waiting) {
+        for (const { sandbox_id, place, traffic } of counted) {
           const { org_id, room_uid } = place;
           // A row of a sandbox that was deleted in the meantime would remain permanently.
           if (isKept(queries, sandbox_id)) addTraffic(queries, { sandbox_id, org_id, room_uid, ...traffic });
           meter.count(place, { egress_bytes: traffic.sent_bytes });
         }
+      });
+    } catch (error) {
+      for (const { sandbox_id, place, traffic } of counted) this.count(sandbox_id, place, traffic);
+      throw error;
+    }
+  }
+
+  /** Returns the number of written destinations. */
+  async #writeNetworks(mostRows: number): Promise<number> {
+    const { database, isKept } = this.#deps;
+    const taken = this.#networks.take(mostRows);
+    if (taken.length === 0) return 0;
+    try {
+      await database.commit((queries) => {
         for (const { network, destinations } of taken) {
           if (isKept(queries, network.sandbox_id)) saveNetwork(queries, network, destinations);
         }
       });
-      this.#networks.written();
     } catch (error) {
-      log.error("failed to write egress traffic; will retry", { error: describeError(error) });
-      for (const [sandboxId, { place, traffic }] of waiting) this.count(sandboxId, place, traffic);
       for (const { of, destinations } of taken) of.giveBack(destinations);
+      throw error;
     }
+    return taken.reduce((sum, { destinations }) => sum + destinations.length + 1, 0);
   }
 }
 

@@ -6,9 +6,9 @@ import { migrate } from "../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
 import type { Denial } from "../../../../daemon/domain/egress/denials.ts";
 import { MAX_DESTINATIONS, Network } from "../../../../daemon/domain/egress/network.ts";
-import { MAX_ROWS_WRITTEN, Networks } from "../../../../daemon/domain/egress/networks.ts";
+import { Networks } from "../../../../daemon/domain/egress/networks.ts";
 import { forgetTraffic } from "../../../../daemon/domain/egress/store.ts";
-import { Tally } from "../../../../daemon/domain/egress/tally.ts";
+import { MAX_ROWS_WRITTEN, Tally } from "../../../../daemon/domain/egress/tally.ts";
 import { isKept } from "../../../../daemon/domain/sandboxes/index.ts";
 import type { SandboxId } from "../../../../shared/ids.ts";
 import { insertRow } from "../../../harness/durability/insert-row.ts";
@@ -144,7 +144,7 @@ describe("in the database", () => {
     expect(rows()).toEqual([{ host: "evil.example" }]);
   });
 
-  test("a commit writes a limited number of rows, and others proceed", async () => {
+  test("a write has a limited number of rows, and others proceed", async () => {
     const many = Array.from({ length: 8 }, (_, index) => ({ ...SANDBOX, sandbox_id: `sbx_${index + 1}` as SandboxId }));
     const row = { room_uid: "rom_1", org_id: "org_1", state: "destroyed", egress_mode: "none" };
     for (const [index, { sandbox_id }] of many.slice(1).entries()) {
