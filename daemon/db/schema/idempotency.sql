@@ -26,3 +26,34 @@ CREATE TABLE idempotency (
 CREATE INDEX idempotency_by_org ON idempotency (org_id, created_at);
 CREATE INDEX idempotency_reply_bytes ON idempotency (key_id, created_at, reply_bytes) WHERE reply_bytes > 0;
 CREATE INDEX idempotency_kept_bytes ON idempotency (org_id, created_at, kept_bytes) WHERE kept_bytes > 0;
+
+-- Sums of these rows, which may be hundreds of thousands.
+CREATE TABLE idempotency_use (
+  -- An organization, or a key.
+  subject TEXT PRIMARY KEY,
+  calls INTEGER NOT NULL,
+  -- Of an organization's replies; of a key's large replies.
+  bytes INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER idempotency_added AFTER INSERT ON idempotency
+BEGIN
+  INSERT INTO idempotency_use VALUES (NEW.org_id, 1, NEW.kept_bytes), (NEW.key_id, 1, NEW.reply_bytes)
+    ON CONFLICT DO UPDATE SET calls = calls + 1, bytes = bytes + excluded.bytes;
+END;
+
+CREATE TRIGGER idempotency_changed AFTER UPDATE OF org_id, kept_bytes, reply_bytes ON idempotency
+BEGIN
+  UPDATE idempotency_use SET bytes = bytes - OLD.reply_bytes + NEW.reply_bytes WHERE subject = NEW.key_id;
+  UPDATE idempotency_use SET calls = calls - 1, bytes = bytes - OLD.kept_bytes WHERE subject = OLD.org_id;
+  INSERT INTO idempotency_use VALUES (NEW.org_id, 1, NEW.kept_bytes)
+    ON CONFLICT DO UPDATE SET calls = calls + 1, bytes = bytes + excluded.bytes;
+  DELETE FROM idempotency_use WHERE subject = OLD.org_id AND calls = 0;
+END;
+
+CREATE TRIGGER idempotency_removed AFTER DELETE ON idempotency
+BEGIN
+  UPDATE idempotency_use SET calls = calls - 1, bytes = bytes - OLD.kept_bytes WHERE subject = OLD.org_id;
+  UPDATE idempotency_use SET calls = calls - 1, bytes = bytes - OLD.reply_bytes WHERE subject = OLD.key_id;
+  DELETE FROM idempotency_use WHERE subject IN (OLD.org_id, OLD.key_id) AND calls = 0;
+END;

@@ -79,7 +79,7 @@ export function makeBranch(database: Database, space: IdempotencyStorageLimit): 
       const upsert = prepareUpsert(queries);
       return (row) => {
         const call = change(cellsOf(columns, row));
-        if (call) space.put(call as unknown as IdempotentCall & StoredReplySize, () => upsert(call));
+        if (call) space.put(call as unknown as IdempotentCall, () => upsert(call));
       };
     });
   };
@@ -129,8 +129,6 @@ export function makeBranch(database: Database, space: IdempotencyStorageLimit): 
     },
   };
 }
-
-type StoredReplySize = Pick<typeof idempotency.$inferSelect, "reply_bytes" | "kept_bytes">;
 
 const NONE: Rows = { columns: [], rows: [] };
 

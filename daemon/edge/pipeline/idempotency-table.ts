@@ -33,6 +33,14 @@ export const idempotency = sqliteTable(
   (table) => [primaryKey({ columns: [table.key_id, table.method, table.path, table.idempotency_key] })],
 );
 
+/** Sums of the calls of an organization, and of a key: triggers keep them. */
+export const idempotencyUse = sqliteTable("idempotency_use", {
+  subject: text().primaryKey(),
+  calls: integer().notNull(),
+  /** Of an organization's replies; of a key's large replies. */
+  bytes: integer().notNull(),
+});
+
 export interface IdempotentCall {
   key_id: string;
   method: string;

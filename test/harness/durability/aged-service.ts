@@ -29,7 +29,9 @@ export function ageService(daemon: TestDaemon, { records, keys, rooms, calls }: 
   const database = new Database(join(daemon.dataDir, "roomd.db"));
   database.run("PRAGMA synchronous = OFF");
   const triggers = database
-    .query<{ name: string; sql: string }, []>("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
+    .query<{ name: string; sql: string }, []>(
+      "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND name LIKE 'audit%'",
+    )
     .all();
   for (const { name } of triggers) database.run(`DROP TRIGGER ${name}`);
   copyRows(database, "api_keys", "key_id = (SELECT key_id FROM api_keys WHERE org_id IS NOT NULL LIMIT 1)", keys, {
