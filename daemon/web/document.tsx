@@ -24,5 +24,5 @@ export const documentText = ({ title, head, body, colours = null }: Document): s
     </html>,
   )}`;
 
-/** The content of an element that is not escaped: a style sheet, a script, HTML from another renderer. Never text of a person. */
+/** The content of an element that is not escaped: a style sheet, a script, HTML from another renderer. Never text of a person that is not escaped. */
 export const raw = (text: string) => ({ dangerouslySetInnerHTML: { __html: text } });

@@ -192,6 +192,11 @@ export function bodyOf<Op extends Operation>({ body, json }: Done<Op>): OutputOf
   return json ? parsed(json) : body;
 }
 
+/** The same as JSON text. */
+export function jsonOf<Op extends Operation>({ body, json }: Done<Op>): string {
+  return json ? UTF8.decode(json.bytes) : JSON.stringify(body);
+}
+
 /** Parts of a request other than fields: the raw body, and headers about bytes and streams. */
 export interface Transfer extends Record<VerbHeader, string | null> {
   body: ReadableStream<Uint8Array> | null;

@@ -86,7 +86,7 @@ export function* keptOf(
   return { user_id: user.user_id, exported_at: now(), kept };
 }
 
-/** As JSON: a person may have made thousands of keys. */
+/** As JSON, a row per line: a person may have made thousands of keys. */
 function* bytesOf({ kept, ...rest }: OutputOf<typeof accountExport>): Steps<Uint8Array> {
   const parts: string[] = [];
   for (const [name, rows] of Object.entries(kept)) {
@@ -95,9 +95,9 @@ function* bytesOf({ kept, ...rest }: OutputOf<typeof accountExport>): Steps<Uint
       yield;
       texts.push(JSON.stringify(row));
     }
-    parts.push(`${JSON.stringify(name)}:[${texts.join()}]`);
+    parts.push(`${JSON.stringify(name)}:[${texts.join(",\n")}]`);
   }
-  return Buffer.from(`${JSON.stringify(rest).slice(0, -1)},"kept":{${parts.join()}}}`);
+  return Buffer.from(`${JSON.stringify(rest).slice(0, -1)},"kept":{${parts.join(",\n")}}}`);
 }
 
 interface Forgotten {

@@ -1,14 +1,20 @@
 /** Context of a page's request for the web pages, with its access to the pipeline. */
 import type { InputOf, Operation, OutputOf } from "../../../shared/api/contract.ts";
 import type { Problem } from "../../../shared/api/errors.ts";
-import { type Bound, bodyOf, type Caller, NO_TRANSFER } from "../../core/call/operation.ts";
+import { type Bound, bodyOf, type Caller, jsonOf, NO_TRANSFER } from "../../core/call/operation.ts";
 import type { RequestSource } from "../../domain/users/index.ts";
 import type { PageRequest } from "../page-request.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
 import type { SignInOptions } from "./sign-in-options.ts";
 
 export type OperationResult<Op extends Operation> =
-  | { ok: true; body: OutputOf<Op>; replayed: boolean }
+  | {
+      ok: true;
+      readonly body: OutputOf<Op>;
+      /** The body as JSON text. */
+      readonly json: string;
+      replayed: boolean;
+    }
   | { ok: false; problem: Problem };
 
 type Input<Op extends Operation> = Partial<InputOf<Op>> & Record<string, unknown>;
@@ -68,7 +74,19 @@ export function makeCall(
       ...(ask ? { ask: (host, query, until) => ask(host, path, query, until) } : {}),
     });
     if (reply.kind === "problem") return { ok: false, problem: reply.problem };
-    return { ok: true, body: bodyOf(reply.done) as OutputOf<typeof operation>, replayed: reply.replayed };
+    const { done, replayed } = reply;
+    let body: OutputOf<typeof operation> | undefined;
+    return {
+      ok: true,
+      get body() {
+        body ??= bodyOf(done) as OutputOf<typeof operation>;
+        return body;
+      },
+      get json() {
+        return jsonOf(done);
+      },
+      replayed,
+    };
   };
 }
 

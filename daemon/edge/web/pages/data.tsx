@@ -2,10 +2,11 @@
 import type { AccountRecord } from "../../../../shared/api/people/account.ts";
 import { CopyOf, Field, Post, Submit } from "../../../web/components/forms.tsx";
 import type { FormReport, Page } from "../layout.tsx";
+import type { LongText } from "../long-text.ts";
 import { whoOf } from "./account.tsx";
 
-/** `kept` null: it was not requested. */
-export function dataPage(account: AccountRecord, kept: string | null, report: FormReport = {}): Page {
+/** `kept`: the personal data as JSON; null: not requested. */
+export function dataPage(account: AccountRecord, kept: LongText | null, report: FormReport = {}): Page {
   return {
     title: "Your data",
     who: whoOf(account),
@@ -24,7 +25,7 @@ export function dataPage(account: AccountRecord, kept: string | null, report: Fo
           </Post>
         ) : (
           <div class="prompt">
-            <pre id="kept">{kept}</pre>
+            <pre id="kept" {...kept} />
             <CopyOf id="kept" look="main" />
           </div>
         )}
