@@ -236,15 +236,24 @@ export class LoopTime {
   enter(owner: OwnerName, label: string, within = ""): Promise<void> | null {
     const account = this.#account(owner);
     const network = this.#takeOver(account, owner);
+    const turn = this.#enter(account, owner, label, within);
+    // Other requests of this callback are charged to the network until their callers are known.
+    if (turn && network) this.goesOn(network, "request");
+    return turn;
+  }
+
+  /** Like `enter`, at the start of a callback: the running piece is other work. */
+  arrive(owner: OwnerName, label: string, within = ""): Promise<void> | null {
+    return this.#enter(this.#account(owner), owner, label, within);
+  }
+
+  #enter(account: Account, owner: OwnerName, label: string, within: string): Promise<void> | null {
     const isFree = this.#schedule() && this.#queued.size === 0;
     // A request that was queued for its first turn is not queued again in its organization's account, unless that account is ahead of
     // others.
     const follows = this.#followers > 0 && account.waiting === 0 && account.tag - this.#virtual <= CREDIT_MS;
-    if ((!isFree && !follows) || account.pausedUntil > this.#deps.now()) {
-      // Other requests of this callback are charged to the network until their callers are known.
-      if (network) this.goesOn(network, "request");
+    if ((!isFree && !follows) || account.pausedUntil > this.#deps.now())
       return this.#wait(account, owner, label, within);
-    }
     if (this.#followers > 0) this.#followers--;
     this.#start(account, owner, label);
     this.#virtual = Math.max(this.#virtual, account.tag);

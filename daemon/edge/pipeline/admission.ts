@@ -19,11 +19,16 @@ const MAX_CONNECTIONS = 16_384;
 /** IPv6 addresses with a remembered network; the least recent are evicted. */
 const MAX_NETWORKS = 4_096;
 
+/** Caller of the last request of a connection; null from its next request on, until the caller of that is known. */
+interface LastCaller {
+  owner: OwnerName | null;
+  within: string;
+}
+
 export class Admission {
   readonly #time: LoopTime;
   readonly #refusedMs: number;
-  /** Callers of the last request of each connection, until its next. */
-  readonly #callers = new LRUCache<string, { owner: OwnerName; within: string }>({ max: MAX_CONNECTIONS });
+  readonly #callers = new LRUCache<string, LastCaller>({ max: MAX_CONNECTIONS });
 
   constructor(time = loopTime, refusedMs = REFUSED_MS) {
     this.#time = time;
@@ -33,10 +38,12 @@ export class Admission {
   /** Admits a request before it is read: null if it may start immediately. `connection` distinguishes the connections of clients. */
   request(ip: string | null, connection: string): Promise<void> | null {
     const caller = this.#callers.get(connection);
-    if (!caller) return this.#time.enter(netOf(ip), REQUEST, connection);
-    this.#callers.delete(connection);
-    this.unknownGoesOn(ip);
-    return this.#time.enter(caller.owner, REQUEST, caller.within);
+    const owner = caller?.owner;
+    if (!caller || !owner) return this.#time.enter(netOf(ip), REQUEST, connection);
+    caller.owner = null;
+    const turn = this.#time.arrive(owner, REQUEST, caller.within);
+    if (turn) this.unknownGoesOn(ip);
+    return turn;
   }
 
   /**
@@ -51,11 +58,20 @@ export class Admission {
   ): Promise<void> | null {
     const owner = ownerOf(caller.org_id);
     const within = withinOf(caller);
-    if (connection !== null) this.#callers.set(connection, { owner, within });
+    if (connection !== null) this.#remember(connection, owner, within);
     const enter = () => this.#time.enter(owner, operation, within);
     if (!isWithinRate) return sleep(this.#refusedMs).then(() => enter() ?? undefined);
     // The call has already queued as a request of this organization.
     return this.#time.relabel(owner, REQUEST, operation) ? null : enter();
+  }
+
+  #remember(connection: string, owner: OwnerName, within: string): void {
+    const caller = this.#callers.get(connection);
+    if (!caller) this.#callers.set(connection, { owner, within });
+    else {
+      caller.owner = owner;
+      caller.within = within;
+    }
   }
 
   /** Charges the caller's organization from now on: after an await. */
