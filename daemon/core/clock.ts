@@ -41,9 +41,14 @@ export function agesOfThread(): (moment: number) => number {
   };
 }
 
+/** The last moment as text: tens of requests start within a millisecond. */
+let last = { ms: Number.NaN, text: "" };
+
 /** Wall-clock time as RFC 3339 UTC with milliseconds. */
 export function now(): string {
-  return at(wallMs());
+  const ms = wallMs();
+  if (ms !== last.ms) last = { ms, text: at(ms) };
+  return last.text;
 }
 
 export function at(ms: number): string {
