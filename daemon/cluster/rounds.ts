@@ -65,7 +65,7 @@ const FEW_CHANGES = 250;
 const MAX_CHANGES = 64;
 /** Time for the trial of a round's changes, and again for applying them here; each blocks one turn of the event loop. */
 const TRY_MS = 8;
-/** Latest rows of other hosts that one trial applies, in some milliseconds. */
+/** Latest rows of other hosts that one trial applies, in some milliseconds; the last trial of a round applies a whole page. */
 const MAX_LATEST_ROWS = 100;
 
 export interface RoundDeps {
@@ -74,7 +74,7 @@ export interface RoundDeps {
   connections: Connections;
   member: Member;
   log: Log;
-  /** Time for which changes wait for an outdated copy; absent: without limit. */
+  /** Time for which changes wait for an outdated copy; absent: without limit, but a round is retried for ROUND_MS. */
   patienceMs?: number;
   /** Statistics of rounds; absent for operator commands. */
   tally?: CallStats;
@@ -91,13 +91,19 @@ export interface RoundDeps {
   putAgain?(queries: Queries, change: Recovered): void;
 }
 
-/** Thrown within a round if the copy is far behind, or the cluster directory has another history: it is brought up to date, or compared, first. */
+/** Thrown within a round if the cluster directory has another history: the copy is compared first. */
 class CopyOutdated extends Error {
   override name = "CopyOutdated";
 }
 const MAX_ATTEMPTS = 3;
+/** Thrown within a round if the copy is far behind: it is brought up to date first, again and again until a deadline. */
+class CopyBehind extends Error {
+  override name = "CopyBehind";
+}
 const asAway = (error: unknown) =>
-  error instanceof CopyOutdated ? new DirectoryUnavailable("terminated", error.message) : error;
+  error instanceof CopyOutdated || error instanceof CopyBehind
+    ? new DirectoryUnavailable("terminated", error.message)
+    : error;
 
 interface Change {
   work(queries: Queries): unknown;
@@ -331,11 +337,13 @@ export class Rounds {
     if (rows.length > 0) log.warn("rows of the directory do not fit this host's tables", { rows });
   }
 
-  async #round(roundChanges: readonly Change[], attempt = 1): Promise<void> {
-    const { connections } = this.#deps;
+  /** `until`: monotonic time from which on the trial applies a whole page; finite after a trial for which the copy was too far behind. */
+  async #round(roundChanges: readonly Change[], attempt = 1, until = Number.POSITIVE_INFINITY): Promise<void> {
+    const { connections, patienceMs = ROUND_MS } = this.#deps;
     const change_id = randomUUID();
     const askedAt = monotonicMs();
     let found: Round | null = null;
+    let maxLatestRows = MAX_LATEST_ROWS;
     /** The changes of this round; the rest wait for the next round. The callback of a transaction that is over continues. */
     const split = () => {
       const batch = roundChanges.slice(0, found?.tried.length);
@@ -344,10 +352,12 @@ export class Rounds {
     };
     try {
       // Changes are read before the lock is taken, so that other hosts do not wait for the reading.
-      if (attempt > 1 || this.staleMs > FRESH_MS) await this.#catchUp();
+      const isRetry = attempt > 1 || until < Number.POSITIVE_INFINITY;
+      if (isRetry || this.staleMs > FRESH_MS) await this.#catchUp();
+      if (monotonicMs() >= until) maxLatestRows = Number.POSITIVE_INFINITY;
       await connections.transaction(async (run) => {
         await this.#lock(run);
-        const round = await this.#try(run, roundChanges, change_id);
+        const round = await this.#try(run, roundChanges, change_id, maxLatestRows);
         found = round;
         if (round.isChange) await writeRows(run, round.point, round.rows, this.#deps.member.host_id);
         for (const [index, outcome] of round.tried.entries()) {
@@ -357,7 +367,10 @@ export class Rounds {
         await faultPoint("round.written");
       }, ROUND_MS);
     } catch (error) {
-      if (error instanceof CopyOutdated && attempt < MAX_ATTEMPTS) return await this.#round(roundChanges, attempt + 1);
+      if (error instanceof CopyBehind && maxLatestRows === MAX_LATEST_ROWS)
+        return await this.#round(roundChanges, attempt, Math.min(until, monotonicMs() + patienceMs));
+      if (error instanceof CopyOutdated && attempt < MAX_ATTEMPTS)
+        return await this.#round(roundChanges, attempt + 1, until);
       if (!(found && (await this.#isTrue(error, change_id)))) {
         this.#deps.tally?.note(false, askedAt);
         return await this.#failed(split(), asAway(error));
@@ -407,8 +420,8 @@ export class Rounds {
     });
   }
 
-  async #try(run: Run, batch: readonly Change[], change_id: string): Promise<Round> {
-    const latest = await this.#readLatest(run);
+  async #try(run: Run, batch: readonly Change[], change_id: string, maxLatestRows: number): Promise<Round> {
+    const latest = await this.#readLatest(run, maxLatestRows);
     if (this.#copy.isOwed) throw new CopyOutdated("the directory lacks rows of this host's replica");
     const calls = new RoundCalls(this.#deps.member.host_id);
     for (;;) {
@@ -421,12 +434,11 @@ export class Rounds {
   }
 
   /** Changes since the last catch-up. More than a trial can apply are read outside of the lock. */
-  async #readLatest(run: Run): Promise<Changes> {
+  async #readLatest(run: Run, maxRows: number): Promise<Changes> {
     const { changes } = await this.#changesAfter(run, this.#copy.point);
     if (!changes) throw new CopyOutdated("the directory does not have the position of this host's replica");
     if (this.#hasRemoved(changes)) throw new CopyOutdated("the directory has removed rows again");
-    if (!changes.isLast || changes.rows.length > MAX_LATEST_ROWS)
-      throw new CopyOutdated("this host's replica is too far behind");
+    if (!changes.isLast || changes.rows.length > maxRows) throw new CopyBehind("this host's replica is too far behind");
     return changes;
   }
 

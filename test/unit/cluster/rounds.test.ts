@@ -124,6 +124,36 @@ describe("changes of shared rows", () => {
     await Promise.all([a.close(), b.close()]);
   });
 
+  test.each([
+    ["are retried on a copy that is brought up to date", { times: 5, roundsOf: (b: Peer) => b.rounds }],
+    [
+      "are tried on a whole page after their deadline",
+      { times: Number.POSITIVE_INFINITY, roundsOf: (b: Peer) => b.impatient(0) },
+    ],
+  ] as const)("of a host that always finds many rows of another %s", async (_, { times, roundsOf }) => {
+    const a = await peer("a");
+    let added = 0;
+    const before = async (text: string) => {
+      if (!text.includes("FOR UPDATE") || added === times) return;
+      const prefix = `org ${++added}`;
+      const many = (queries: Queries) => {
+        for (let row = 0; row < 150; row++) add(`${prefix} ${row}`, "a", 1)(queries);
+      };
+      await a.rounds.change(many, true);
+    };
+    await a.rounds.change(add("first", "a", 1), true);
+    const b = await newPeer(server, "b", { tables: ["org_use"].map(whole), before });
+    await b.rounds.pull();
+    const rows = await roundsOf(b).change((queries) => {
+      add("last", "b", 1)(queries);
+      return queries.select().from(orgUse).all().length;
+    }, true);
+    expect(added).toBe(times === 5 ? 5 : 2);
+    expect(rows).toBe(2 + added * 150);
+    expect(all(b)).toHaveLength(rows);
+    await Promise.all([a.close(), b.close()]);
+  });
+
   test("run their local part once, on the requesting host", async () => {
     const [a, b] = [await peer("a"), await peer("b")];
     const done: string[] = [];
