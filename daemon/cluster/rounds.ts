@@ -459,12 +459,15 @@ export class Rounds {
     };
     calls.beginTrial();
     this.#calls = calls;
-    const tried = database.rehearse(works, note, TRY_MS, (queries) => {
-      // Another process with the same copy may have applied them.
-      if (!isSame(pointOf(queries), latest.to)) this.#copy.write(queries, latest.rows);
-    });
-    this.#calls = null;
-    return { rows: [...rows.values()], tried };
+    try {
+      const tried = database.rehearse(works, note, TRY_MS, (queries) => {
+        // Another process with the same copy may have applied them.
+        if (!isSame(pointOf(queries), latest.to)) this.#copy.write(queries, latest.rows);
+      });
+      return { rows: [...rows.values()], tried };
+    } finally {
+      this.#calls = null;
+    }
   }
 
   /** Whether a round with an unknown outcome was committed. Waits for its lock, so the answer is final. */

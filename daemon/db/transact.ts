@@ -341,6 +341,8 @@ export function makeDatabase(
           tried.push(rehearseOne(connection, memory, work, (queries) => seen(queries, index)));
         }
         return tried;
+      } catch (error) {
+        throw asServiceError(error);
       } finally {
         // SQLite may have already rolled back, as it does on a full disk.
         if (connection.isInTransaction()) connection.step("ROLLBACK");
@@ -466,7 +468,7 @@ function rehearseOne<T>(
     connection.step("RELEASE one");
     return done;
   } catch (error) {
-    if (isDiskFull(error)) throw asServiceError(error);
+    if (isDiskFull(error)) throw error;
     memory.backTo(mark);
     connection.step("ROLLBACK TO one");
     connection.step("RELEASE one");

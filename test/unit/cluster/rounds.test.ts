@@ -154,6 +154,24 @@ describe("changes of shared rows", () => {
     await Promise.all([a.close(), b.close()]);
   });
 
+  test("are refused if the disk has no space to try them on the latest rows", async () => {
+    const [a, b] = [await peer("a"), await peer("b")];
+    await a.rounds.change(add("first", "a", 1), true);
+    await b.rounds.pull();
+    const large = (queries: Queries) => {
+      for (let row = 0; row < 90; row++) add(`${row} ${"x".repeat(4000)}`, "a", 1)(queries);
+    };
+    await a.rounds.change(large, true);
+    // SQLite raises it to the current size.
+    b.connection.execute("PRAGMA max_page_count = 1");
+    const refused = b.rounds.change(add("last", "b", 1), true);
+    await expect(refused).rejects.toMatchObject({ code: "disk_full" });
+    b.connection.execute("PRAGMA max_page_count = 1000000");
+    await b.rounds.change(add("last", "b", 1), true);
+    expect(all(b)).toHaveLength(92);
+    await Promise.all([a.close(), b.close()]);
+  });
+
   test("run their local part once, on the requesting host", async () => {
     const [a, b] = [await peer("a"), await peer("b")];
     const done: string[] = [];
