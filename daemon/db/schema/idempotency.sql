@@ -29,31 +29,34 @@ CREATE INDEX idempotency_kept_bytes ON idempotency (org_id, created_at, kept_byt
 
 -- Sums of these rows, which may be hundreds of thousands.
 CREATE TABLE idempotency_use (
-  -- An organization, or a key.
-  subject TEXT PRIMARY KEY,
-  calls INTEGER NOT NULL,
+  -- org or key: another host may name a key like an organization.
+  kind    TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  calls   INTEGER NOT NULL,
   -- Of an organization's replies; of a key's large replies.
-  bytes INTEGER NOT NULL
+  bytes   INTEGER NOT NULL,
+  PRIMARY KEY (kind, subject)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TRIGGER idempotency_added AFTER INSERT ON idempotency
 BEGIN
-  INSERT INTO idempotency_use VALUES (NEW.org_id, 1, NEW.kept_bytes), (NEW.key_id, 1, NEW.reply_bytes)
+  INSERT INTO idempotency_use VALUES ('org', NEW.org_id, 1, NEW.kept_bytes), ('key', NEW.key_id, 1, NEW.reply_bytes)
     ON CONFLICT DO UPDATE SET calls = calls + 1, bytes = bytes + excluded.bytes;
 END;
 
 CREATE TRIGGER idempotency_changed AFTER UPDATE OF org_id, kept_bytes, reply_bytes ON idempotency
 BEGIN
-  UPDATE idempotency_use SET bytes = bytes - OLD.reply_bytes + NEW.reply_bytes WHERE subject = NEW.key_id;
-  UPDATE idempotency_use SET calls = calls - 1, bytes = bytes - OLD.kept_bytes WHERE subject = OLD.org_id;
-  INSERT INTO idempotency_use VALUES (NEW.org_id, 1, NEW.kept_bytes)
+  UPDATE idempotency_use SET bytes = bytes - OLD.reply_bytes + NEW.reply_bytes WHERE kind = 'key' AND subject = NEW.key_id;
+  UPDATE idempotency_use SET calls = calls - 1, bytes = bytes - OLD.kept_bytes WHERE kind = 'org' AND subject = OLD.org_id;
+  INSERT INTO idempotency_use VALUES ('org', NEW.org_id, 1, NEW.kept_bytes)
     ON CONFLICT DO UPDATE SET calls = calls + 1, bytes = bytes + excluded.bytes;
-  DELETE FROM idempotency_use WHERE subject = OLD.org_id AND calls = 0;
+  DELETE FROM idempotency_use WHERE kind = 'org' AND subject = OLD.org_id AND calls = 0;
 END;
 
 CREATE TRIGGER idempotency_removed AFTER DELETE ON idempotency
 BEGIN
-  UPDATE idempotency_use SET calls = calls - 1, bytes = bytes - OLD.kept_bytes WHERE subject = OLD.org_id;
-  UPDATE idempotency_use SET calls = calls - 1, bytes = bytes - OLD.reply_bytes WHERE subject = OLD.key_id;
-  DELETE FROM idempotency_use WHERE subject IN (OLD.org_id, OLD.key_id) AND calls = 0;
+  UPDATE idempotency_use SET calls = calls - 1, bytes = bytes - OLD.kept_bytes WHERE kind = 'org' AND subject = OLD.org_id;
+  UPDATE idempotency_use SET calls = calls - 1, bytes = bytes - OLD.reply_bytes WHERE kind = 'key' AND subject = OLD.key_id;
+  DELETE FROM idempotency_use WHERE kind = 'org' AND subject = OLD.org_id AND calls = 0;
+  DELETE FROM idempotency_use WHERE kind = 'key' AND subject = OLD.key_id AND calls = 0;
 END;

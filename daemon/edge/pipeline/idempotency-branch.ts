@@ -112,7 +112,6 @@ export function makeBranch(database: Database, space: IdempotencyStorageLimit): 
         const change = (call: Cells): Cells => ({
           ...call,
           ...{ key_id, org_id, path: pathOf(String(call.path)) },
-          ...{ reply_bytes: 0, kept_bytes: Buffer.byteLength(String(call.reply ?? "")) },
           created_at: at(Date.parse(String(call.created_at)) + pausedMs),
         });
         await write(calls[was] ?? NONE, change, { isVital });
@@ -143,16 +142,21 @@ function named(given: Rows | Record<string, unknown>[]): Rows {
 const COLUMNS = Object.values(getTableColumns(idempotency)).map(({ name }) => name);
 const KEYS = Object.keys(KEY);
 
+/** For calls that another host may have sent: their sizes are those of the replies, and no call of another organization is replaced. */
 function prepareUpsert(queries: Queries): (call: Cells) => void {
   const places = COLUMNS.map(() => "?").join();
   const set = COLUMNS.map((column) => `${column} = excluded.${column}`).join();
   const upsert = rawStatement(
     queries,
-    `INSERT INTO idempotency (${COLUMNS.join()}) VALUES (${places}) ON CONFLICT (${KEYS.join()}) DO UPDATE SET ${set}`,
+    `INSERT INTO idempotency (${COLUMNS.join()}) VALUES (${places}) ON CONFLICT (${KEYS.join()}) DO UPDATE SET ${set}
+     WHERE idempotency.org_id = excluded.org_id`,
   );
-  return ({ reply_zstd, ...call }) => {
-    const blob = typeof reply_zstd === "string" ? Buffer.from(reply_zstd, "base64") : null;
-    upsert(COLUMNS.map((column) => (column === "reply_zstd" ? (blob as unknown as string) : (call[column] ?? null))));
+  return (call) => {
+    const blob = typeof call.reply_zstd === "string" ? Buffer.from(call.reply_zstd, "base64") : null;
+    const reply_bytes = blob?.byteLength ?? 0;
+    const kept_bytes = reply_bytes + Buffer.byteLength(String(call.reply ?? ""));
+    const cells: Cells = { ...call, reply_zstd: blob as unknown as string | null, reply_bytes, kept_bytes };
+    upsert(COLUMNS.map((column) => cells[column] ?? null));
   };
 }
 

@@ -29,7 +29,7 @@ type Sums = Pick<typeof idempotencyUse.$inferSelect, "calls" | "bytes">;
 
 /** Limit for the bytes of all responses of one owner. */
 interface Space {
-  owner: "key_id" | "org_id";
+  kind: "org" | "key";
   bytes: "reply_bytes" | "kept_bytes";
   most: number;
   oldest(values: Values): Key[];
@@ -53,8 +53,8 @@ export class IdempotencyStorageLimit {
     this.#mostCalls = limits.calls ?? MAX_IDEMPOTENT_CALLS;
     this.#statements = prepare(database.queries);
     this.#spaces = [
-      makeSpace(database.queries, "key_id", "reply_bytes", limits.largeOfKey),
-      makeSpace(database.queries, "org_id", "kept_bytes", limits.ofOrg),
+      makeSpace(database.queries, "key", "reply_bytes", limits.largeOfKey),
+      makeSpace(database.queries, "org", "kept_bytes", limits.ofOrg),
     ];
   }
 
@@ -62,7 +62,7 @@ export class IdempotencyStorageLimit {
   keep(call: IdempotentCall, reply: Pick<Row, Space["bytes"]>, write: () => void): void {
     write();
     for (const space of this.#spaces) {
-      const owner = call[space.owner];
+      const owner = call[`${space.kind}_id` as const];
       if (reply[space.bytes] > 0 && this.#shrink(space, owner)) void this.#goOn(space, owner);
     }
   }
@@ -105,7 +105,7 @@ export class IdempotencyStorageLimit {
   /** Removes the oldest calls above the limit, less those to be added; calls that may be in progress only above twice the limit. */
   #dropMost(orgId: string, added: number): void {
     const { oldestOf, forget } = this.#statements;
-    const count = this.#sumsOf(orgId).calls + added;
+    const count = this.#sumsOf("org", orgId).calls + added;
     if (count <= this.#mostCalls) return;
     const youngest = at(wallMs() - LONGEST_CALL_MS);
     const mayGo = ({ status, created_at }: Pick<Row, "status" | "created_at">) =>
@@ -115,30 +115,31 @@ export class IdempotencyStorageLimit {
     }
   }
 
-  #sumsOf(owner: string): Sums {
-    return this.#statements.sums([owner])[0] ?? { calls: 0, bytes: 0 };
+  #sumsOf(kind: Space["kind"], owner: string): Sums {
+    return this.#statements.sums([kind, owner])[0] ?? { calls: 0, bytes: 0 };
   }
 
   /** Removes one portion if the limit is exceeded; true if that is not enough. */
-  #shrink({ most, oldest }: Space, owner: string): boolean {
-    if (this.#sumsOf(owner).bytes <= most) return false;
+  #shrink({ kind, most, oldest }: Space, owner: string): boolean {
+    if (this.#sumsOf(kind, owner).bytes <= most) return false;
     const portion = oldest([owner, AT_ONCE]);
     for (const call of portion) {
       this.#statements.drop(valuesOf(call));
-      if (this.#sumsOf(owner).bytes <= most * (1 - SHARE)) return false;
+      if (this.#sumsOf(kind, owner).bytes <= most * (1 - SHARE)) return false;
     }
-    return portion.length === AT_ONCE && this.#sumsOf(owner).bytes > most;
+    return portion.length === AT_ONCE && this.#sumsOf(kind, owner).bytes > most;
   }
 
   /** Yields to other work between portions. If the commit fails (disk full), the next stored response continues. */
   async #goOn(space: Space, owner: string): Promise<void> {
-    if (this.#shrinking.has(owner)) return;
-    this.#shrinking.add(owner);
+    const name = `${space.kind} ${owner}`;
+    if (this.#shrinking.has(name)) return;
+    this.#shrinking.add(name);
     try {
       while (await this.#database.commit(() => this.#shrink(space, owner)));
     } catch {
     } finally {
-      this.#shrinking.delete(owner);
+      this.#shrinking.delete(name);
     }
   }
 }
@@ -153,7 +154,7 @@ function prepare(queries: Queries) {
   const nothing = "reply = NULL, reply_zstd = NULL, reply_bytes = 0, kept_bytes = 0";
   return {
     has: rawQuery(queries, `SELECT 1 FROM idempotency WHERE ${SAME_CALL}`),
-    sums: rawQuery<Sums>(queries, "SELECT calls, bytes FROM idempotency_use WHERE subject = ?"),
+    sums: rawQuery<Sums>(queries, "SELECT calls, bytes FROM idempotency_use WHERE kind = ? AND subject = ?"),
     someOf: rawQuery(
       queries,
       `DELETE FROM idempotency WHERE (${COLUMNS}) IN (SELECT ${COLUMNS} FROM idempotency WHERE key_id = ? LIMIT ?) RETURNING 1`,
@@ -168,7 +169,7 @@ function prepare(queries: Queries) {
 }
 
 /** Reads only the index with the condition `bytes > 0`: a row is as long as its answer. */
-function makeSpace(queries: Queries, owner: Space["owner"], bytes: Space["bytes"], most: number): Space {
-  const ofOwner = `FROM idempotency WHERE ${owner} = ? AND ${bytes} > 0`;
-  return { owner, bytes, most, oldest: rawQuery(queries, `SELECT ${COLUMNS} ${ofOwner} ORDER BY created_at LIMIT ?`) };
+function makeSpace(queries: Queries, kind: Space["kind"], bytes: Space["bytes"], most: number): Space {
+  const ofOwner = `FROM idempotency WHERE ${kind}_id = ? AND ${bytes} > 0`;
+  return { kind, bytes, most, oldest: rawQuery(queries, `SELECT ${COLUMNS} ${ofOwner} ORDER BY created_at LIMIT ?`) };
 }

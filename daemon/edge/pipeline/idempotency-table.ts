@@ -34,12 +34,17 @@ export const idempotency = sqliteTable(
 );
 
 /** Sums of the calls of an organization, and of a key: triggers keep them. */
-export const idempotencyUse = sqliteTable("idempotency_use", {
-  subject: text().primaryKey(),
-  calls: integer().notNull(),
-  /** Of an organization's replies; of a key's large replies. */
-  bytes: integer().notNull(),
-});
+export const idempotencyUse = sqliteTable(
+  "idempotency_use",
+  {
+    kind: text().notNull(),
+    subject: text().notNull(),
+    calls: integer().notNull(),
+    /** Of an organization's replies; of a key's large replies. */
+    bytes: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.kind, table.subject] })],
+);
 
 export interface IdempotentCall {
   key_id: string;

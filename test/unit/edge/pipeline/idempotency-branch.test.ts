@@ -180,3 +180,23 @@ test("a room that arrives has the calls that it brings, and none of an earlier s
   expect(await again(callOf("undone"))).toBeNull();
   expect([await again(callOf("brought")), await again(elsewhere)]).toEqual(["yes", "other"]);
 });
+
+test("calls that another host sends with a room replace and evict none of another organization", async () => {
+  idempotency = makeIdempotency(database, 100 * KIB, 100 * KIB);
+  const victim = (key: string) => ({ ...callOf(key, "kid_2", "/v1/rooms"), org_id: "org_2" });
+  await answer(victim("small"), "yes");
+  await answer(victim("large"), "x".repeat(70 * KIB));
+  const sent = [callOf("sent", "org_2"), callOf("sent", "kid_2"), { ...victim("small"), org_id: ORG }].map((call) => ({
+    ...{ ...call, status: 202, reply: JSON.stringify({ status: 202, body: { text: "sent" }, location: null }) },
+    ...{ created_at: new Date().toISOString(), reply_bytes: 2 ** 52, kept_bytes: 2 ** 52 },
+  }));
+  await idempotency.branch.putRoom(
+    { columns: Object.keys(sent[0] ?? {}), rows: sent.map((call) => Object.values(call)) },
+    { org_id: ORG, room_id: "first", room_uid: "rom_1" },
+    new AbortController().signal,
+  );
+  await answer(victim("next"), "x".repeat(70 * KIB));
+  expect(await again(callOf("sent", "org_2"))).toBe("sent");
+  expect(await again(victim("small"))).toBe("yes");
+  expect([await again(victim("large")), await again(victim("next"))]).toEqual(Array(2).fill("x".repeat(70 * KIB)));
+});

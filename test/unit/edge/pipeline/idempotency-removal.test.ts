@@ -67,13 +67,13 @@ test("the count equals the rows, also in a later daemon, after a rollback and fo
 test("the sums of organizations and keys equal the rows after any change of these", async () => {
   const { queries } = database;
   const expectEqual = (subjects: number) => {
-    const sums = queries.all(sql`SELECT * FROM idempotency_use ORDER BY subject`);
-    const rows = sql`SELECT org_id AS subject, kept_bytes AS bytes FROM idempotency
-      UNION ALL SELECT key_id, reply_bytes FROM idempotency`;
+    const sums = queries.all(sql`SELECT * FROM idempotency_use ORDER BY kind, subject`);
+    const rows = sql`SELECT 'org' AS kind, org_id AS subject, kept_bytes AS bytes FROM idempotency
+      UNION ALL SELECT 'key', key_id, reply_bytes FROM idempotency`;
     expect(sums).toHaveLength(subjects);
     expect(sums).toEqual(
       queries.all(
-        sql`SELECT subject, count(*) AS calls, sum(bytes) AS bytes FROM (${rows}) GROUP BY subject ORDER BY subject`,
+        sql`SELECT kind, subject, count(*) AS calls, sum(bytes) AS bytes FROM (${rows}) GROUP BY 1, 2 ORDER BY 1, 2`,
       ),
     );
   };
