@@ -139,7 +139,7 @@ export async function openDoors(base: Base, parts: DoorParts, addresses: Address
       ...{ operations, road: pipeline, aside, ports: ports.gate, mcp, web, host, others, labels, log },
       peers: others && {
         ...parts.rooms.forPeers,
-        lostHeads: (orgId, heads) => lostHeads(base.database, orgId, heads),
+        lostHeads: (orgId, heads, over) => lostHeads(base.database, orgId, heads, over),
       },
       ssh: others && { has: ssh.hasAccess, take: sshDoor?.take ?? null },
     },

@@ -20,6 +20,7 @@ export { filesOf as headsFilesOf } from "./anchors/heads.ts";
 export { headToName, lostHeads } from "./chain/compare-named.ts";
 export type { Chains } from "./chain/forward-records.ts";
 export type { Head } from "./chain/hash-chain.ts";
+export { MAX_NAMED } from "./chain/named-heads.ts";
 export type { VerdictPart } from "./chain/verify.ts";
 export { verifyAll } from "./chain/verify-all.ts";
 export type { AuditEntry } from "./entry.ts";

@@ -16,7 +16,7 @@ import { startTimer, stopTimer, timeoutSignal } from "../../core/clock.ts";
 import { parseJson } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { Head } from "../../domain/audit/index.ts";
+import { type Head, MAX_NAMED } from "../../domain/audit/index.ts";
 import type { Arrived, FitsAnswer, PeerCalls, Peers, Settled } from "../../domain/rooms/index.ts";
 import { toProblem } from "../pipeline/problem.ts";
 import { type HostClient, parsed, unreachable } from "./client.ts";
@@ -35,13 +35,15 @@ const ANSWER_MS = 60_000;
 const ANSWER_MS_PER_MIB = 100;
 
 const headsAsked = Type.Object({
-  org_id: Type.String(),
-  heads: Type.Array(Type.Object({ seq: Type.Integer({ minimum: 0 }), hash: Type.String({ maxLength: 64 }) })),
+  org_id: Type.String({ maxLength: 64 }),
+  heads: Type.Array(Type.Object({ seq: Type.Integer({ minimum: 0 }), hash: Type.String({ maxLength: 64 }) }), {
+    maxItems: MAX_NAMED,
+  }),
 });
 
 /** Calls of other hosts. */
 export interface HostCalls extends PeerCalls {
-  lostHeads(orgId: string, heads: readonly Head[]): Promise<number[]>;
+  lostHeads(orgId: string, heads: readonly Head[], over: AbortSignal): Promise<number[]>;
 }
 
 /** The response to another host; null: another path. */
@@ -49,7 +51,8 @@ export function answerPeer(calls: HostCalls, log: Log, request: Request, url: UR
   if (url.pathname === AUDIT_PATH && request.method === "POST") {
     return answered(log, async () => {
       const question = request.body && (await questionIn(request.body));
-      if (Value.Check(headsAsked, question)) return { lost: await calls.lostHeads(question.org_id, question.heads) };
+      if (Value.Check(headsAsked, question))
+        return { lost: await calls.lostHeads(question.org_id, question.heads, request.signal) };
       throw new ServiceError("invalid_body", { detail: "Malformed request from another host." });
     });
   }

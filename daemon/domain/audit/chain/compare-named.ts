@@ -27,13 +27,18 @@ export interface OtherHosts {
   lostHeads(hostId: string, orgId: string, heads: readonly Head[], over: AbortSignal): Promise<number[]>;
 }
 
-/** This host's answer to that request. A purged record is not missing. */
-export async function lostHeads({ queries }: Database, orgId: string, heads: readonly Head[]): Promise<number[]> {
+/** This host's answer to that request. A purged record is not missing. Rejects with the signal's reason. */
+export async function lostHeads(
+  { queries }: Database,
+  orgId: string,
+  heads: readonly Head[],
+  over: AbortSignal,
+): Promise<number[]> {
   const steps = lostOf(
     queries,
     heads.map((head) => ({ ...head, org_id: orgId })),
   );
-  const lost = await inPieces(stepsAtOneMoment(queries, steps), walkOf(chainKey(orgId)));
+  const lost = await inPieces(stepsAtOneMoment(queries, steps), walkOf(chainKey(orgId), { signal: over }));
   return lost.map(({ seq }) => seq);
 }
 
@@ -57,8 +62,8 @@ export async function compareNamed(
     if (current.length === 0) return;
     try {
       const asked = current.map(({ seq, hash }) => ({ seq, hash }));
-      const lost = await others.lostHeads(name, orgId, asked, timeoutSignal(COMPARE_MS));
-      contradicts.push(...lost.map((seq) => ({ host: name, seq })));
+      const lost = new Set(await others.lostHeads(name, orgId, asked, timeoutSignal(COMPARE_MS)));
+      contradicts.push(...asked.filter(({ seq }) => lost.has(seq)).map(({ seq }) => ({ host: name, seq })));
     } catch {
       warnings.push(`The host ${name} did not compare its chain with the heads that records of moves name.`);
     }

@@ -3,7 +3,7 @@ import { loopTime, ownerOf, Pieces } from "../../../core/loop/index.ts";
 import { type ChainKey, orgOfChain } from "./chain-key.ts";
 
 /** The pieces are charged to the chain's organization. */
-export function walkOf(key: ChainKey): Pieces {
+export function walkOf(key: ChainKey, how: { signal?: AbortSignal } = {}): Pieces {
   const orgId = orgOfChain(key);
-  return new Pieces(loopTime, orgId === null ? "host" : ownerOf(orgId), "audit");
+  return new Pieces(loopTime, orgId === null ? "host" : ownerOf(orgId), "audit", how);
 }

@@ -28,7 +28,7 @@ afterEach(() => {
 
 const others = (joinedAt: string | null = new Date(AUDIT_BEGAN_MS).toISOString()): OtherHosts => ({
   joinedAt: () => joinedAt,
-  lostHeads: (_, orgId, heads) => lostHeads(database, orgId, heads),
+  lostHeads: (_, orgId, heads, over) => lostHeads(database, orgId, heads, over),
 });
 const named = () => wholly(checkChain(here.queries, chainKey(ORG))).named;
 const compared = (by = others()) => compareNamed(by, ORG, named());
@@ -79,6 +79,15 @@ test("are not compared with a host that joined later or was removed, and a silen
   expect(await compared(others(null))).toEqual({ contradicts: [], warnings: [] });
   const lostBy = () => Promise.reject(new ServiceError("host_unreachable"));
   expect((await compared({ ...others(), lostHeads: lostBy })).warnings).toEqual([expect.stringContaining("there")]);
+});
+
+test("are compared as long as the other host waits, and only they count as lost", async () => {
+  await move();
+  const over = AbortSignal.abort(new Error("the host has left"));
+  await expect(lostHeads(database, ORG, named(), over)).rejects.toThrow("the host has left");
+  const manySeqs = Array.from({ length: 100_000 }, (_, seq) => seq + 21);
+  const { contradicts } = await compared({ ...others(), lostHeads: async () => manySeqs });
+  expect(contradicts).toEqual([{ host: "there", seq: 40 }]);
 });
 
 test("are named once they are on disk", async () => {
