@@ -3,6 +3,8 @@
  * and its cursor has the position in each chain. A host that does not answer when a list starts is left out of all its pages: its records
  * may be older than those already listed.
  */
+import { Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
 import {
   type AuditRecord,
   DEFAULT_AUDIT_PAGE,
@@ -13,7 +15,7 @@ import {
 import type { InputOf, OutputOf } from "../../../shared/api/contract.ts";
 import type { Caller } from "../../core/call/operation.ts";
 import { wallMs } from "../../core/clock.ts";
-import { cursorAfterRecord, mostOf, summaryText, type VerdictPart } from "../../domain/audit/index.ts";
+import { cursorAfterRecord, MAX_NAMED, mostOf, summaryText, type VerdictPart } from "../../domain/audit/index.ts";
 import { byChain, cursorOf, type Places, positionIn } from "./places.ts";
 import type { HostPart, Merging } from "./rule.ts";
 import { warned, warningsOf, withWarnings } from "./words.ts";
@@ -144,11 +146,12 @@ export const verdictOfAll: Merging<typeof orgAuditVerify> = {
   patienceMs: VERIFY_MS,
   merge: (own, others, { silent }) => {
     const given = [own, ...others] as HostPart<VerdictPart>[];
-    const contradictions = given.flatMap(({ body }) => body.contradicts ?? []);
-    const parts = given.map(({ host, body }) => {
-      const lost = contradictions.filter((each) => each.host === host).map(({ seq }) => seq);
-      return { host, body: lost.length > 0 ? brokenAt(body, Math.min(...lost)) : body };
-    });
+    const hosts = new Set(given.map(({ host }) => host));
+    const lost = given.flatMap(firstLost).filter(({ host }) => hosts.has(host));
+    const parts = given.map(({ host, body }) => ({
+      host,
+      body: lost.filter((each) => each.host === host).reduce(brokenAt, body),
+    }));
     const [{ body: first }] = parts as [(typeof parts)[number]];
     const { ok, from_seq, to_seq, broken_at } = parts.find(({ body }) => !body.ok)?.body ?? first;
     return {
@@ -158,12 +161,26 @@ export const verdictOfAll: Merging<typeof orgAuditVerify> = {
       })),
       ...warned([
         ...parts.flatMap(({ host, body }) => (body.warnings ?? []).map((warning) => `${host}: ${warning}`)),
+        ...lost.map(
+          ({ by, host, seq }) => `Records of the host ${by} name record ${seq} of ${host}, which ${host} lacks.`,
+        ),
         ...warningsOf(silent, "its chain is not verified."),
       ]),
     };
   },
 };
 
-function brokenAt(part: VerdictPart, seq: number): VerdictPart {
+const CONTRADICTIONS = Type.Array(Type.Object({ host: Type.String(), seq: Type.Integer({ minimum: 1 }) }), {
+  maxItems: MAX_NAMED,
+});
+
+/** The first lost record of each other host that records of this host name; none if another host's part is malformed. */
+function firstLost({ host: by, body: { contradicts } }: HostPart<VerdictPart>) {
+  if (!Value.Check(CONTRADICTIONS, contradicts)) return [];
+  const byHost = Map.groupBy(contradicts, ({ host }) => host);
+  return [...byHost.values()].map((same) => ({ by, ...same.reduce((a, b) => (b.seq < a.seq ? b : a)) }));
+}
+
+function brokenAt(part: VerdictPart, { seq }: { seq: number }): VerdictPart {
   return { ...part, ok: false, from_seq: part.from_seq || 1, broken_at: Math.min(part.broken_at ?? seq, seq) };
 }
