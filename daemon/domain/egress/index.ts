@@ -118,7 +118,7 @@ export function makeEgress(deps: EgressDeps): Egress {
     stop: async () => {
       stopTimer(writing);
       for (const sandboxId of [...guards.keys()]) drop(sandboxId);
-      await tally.write(Number.POSITIVE_INFINITY);
+      await tally.writeAll();
     },
   };
 }

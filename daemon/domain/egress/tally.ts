@@ -19,6 +19,7 @@ export class Tally {
   readonly #deps: TallyDeps;
   readonly #networks: Networks;
   readonly #counted = new Map<SandboxId, { place: Consumer; traffic: Traffic }>();
+  #writing: Promise<void> | null = null;
 
   constructor(deps: TallyDeps, networks: Networks) {
     this.#deps = deps;
@@ -33,8 +34,24 @@ export class Tally {
     return this.#counted.get(sandboxId as SandboxId)?.traffic ?? NO_TRAFFIC;
   }
 
-  /** Writes the traffic; if a commit fails, that is logged, and the remainder retained for the next write. */
-  async write(mostRows = MAX_ROWS_WRITTEN): Promise<void> {
+  /**
+   * Writes the traffic; if a commit fails, that is logged, and the remainder retained for the next write. Single-flight: a concurrent call
+   * awaits the write in progress.
+   */
+  write(mostRows = MAX_ROWS_WRITTEN): Promise<void> {
+    this.#writing ??= this.#write(mostRows).finally(() => {
+      this.#writing = null;
+    });
+    return this.#writing;
+  }
+
+  /** Writes everything after the write in progress. */
+  async writeAll(): Promise<void> {
+    while (this.#writing) await this.#writing;
+    await this.write(Number.POSITIVE_INFINITY);
+  }
+
+  async #write(mostRows: number): Promise<void> {
     try {
       for (const waiting = [...this.#counted.keys()]; waiting.length > 0; )
         await this.#writeTraffic(waiting.splice(0, MAX_TOGETHER));

@@ -1,5 +1,6 @@
 /** Destinations of a sandbox, whatever names its guest requests: a bounded number of each kind, in memory and in the database. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { nextTurn } from "../../../../daemon/core/concurrency/next-turn.ts";
 import { makeLog } from "../../../../daemon/core/log.ts";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
@@ -85,11 +86,12 @@ describe("in the database", () => {
   let networks: Networks;
   let tally: Tally;
   let isFull: boolean;
+  let failure: () => Promise<never>;
   const madeTally = () => {
     networks = new Networks(database.queries);
     const failing: Database = {
       ...database,
-      commit: (work, vital) => (isFull ? Promise.reject(new Error("full")) : database.commit(work, vital)),
+      commit: (work, vital) => (isFull ? failure() : database.commit(work, vital)),
     };
     tally = new Tally(
       { database: failing, log: makeLog("error", () => {}), meter: { count: () => {} }, isKept },
@@ -107,6 +109,7 @@ describe("in the database", () => {
     const row = { room_uid: "rom_1", org_id: "org_1", state: "destroyed", egress_mode: "none", guest_cid: 9100 };
     insertRow(connection, database, "sandboxes", { ...row, sandbox_id: ID });
     isFull = false;
+    failure = () => Promise.reject(new Error("full"));
     madeTally();
   });
   afterEach(() => database.close());
@@ -139,6 +142,20 @@ describe("in the database", () => {
     isFull = true;
     await tally.write();
     expect(rows()).toEqual([]);
+    isFull = false;
+    await tally.write();
+    expect(rows()).toEqual([{ host: "evil.example" }]);
+  });
+
+  test("a failed write is retried, also if another was due while it ran", async () => {
+    networks.of(SANDBOX).refused(refusal("evil.example"));
+    networks.end(ID);
+    const disk = Promise.withResolvers<never>();
+    [isFull, failure] = [true, () => disk.promise];
+    const writes = [tally.write(), tally.write()];
+    await nextTurn();
+    disk.reject(new Error("full"));
+    await Promise.all(writes);
     isFull = false;
     await tally.write();
     expect(rows()).toEqual([{ host: "evil.example" }]);

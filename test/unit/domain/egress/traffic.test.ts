@@ -21,6 +21,9 @@ let connection: Connection;
 let database: Database;
 let metered: number;
 let tally: Tally;
+let commits: number;
+/** Commits wait for it. */
+let disk: Promise<void> | null;
 beforeEach(() => {
   connection = openConnection(":memory:");
   migrate(connection);
@@ -35,7 +38,17 @@ beforeEach(() => {
       metered += egress_bytes;
     },
   };
-  tally = new Tally({ database, log: makeLog("error", () => {}), meter, isKept }, new Networks(database.queries));
+  commits = 0;
+  disk = null;
+  const slow: Database = {
+    ...database,
+    commit: async (...write) => {
+      commits++;
+      await disk;
+      return await database.commit(...write);
+    },
+  };
+  tally = new Tally({ database: slow, log: makeLog("error", () => {}), meter, isKept }, new Networks(database.queries));
 });
 afterEach(() => database.close());
 
@@ -48,4 +61,18 @@ test("a sandbox's bytes are added to its row; those of a deleted one are only me
   expect(trafficOf(database.queries, THERE)).toEqual({ sent_bytes: 10, received_bytes: 14, connections: 2 });
   expect(database.queries.all("SELECT sandbox_id FROM egress_usage")).toEqual([{ sandbox_id: THERE }]);
   expect([metered, tally.of(THERE).sent_bytes]).toEqual([20, 0]);
+});
+
+test("a write is skipped while another is in progress, and the last one writes the rest", async () => {
+  const flushed = Promise.withResolvers<void>();
+  disk = flushed.promise;
+  tally.count(THERE, PLACE, MORE);
+  const writes = [tally.write()];
+  tally.count(THERE, PLACE, MORE);
+  writes.push(tally.write(), tally.writeAll());
+  expect(commits).toBe(1);
+  flushed.resolve();
+  await Promise.all(writes);
+  expect(commits).toBe(2);
+  expect(trafficOf(database.queries, THERE)).toEqual({ sent_bytes: 10, received_bytes: 14, connections: 2 });
 });
