@@ -271,7 +271,8 @@ describe("a purge of closed days", () => {
     vi.useFakeTimers({ now: Date.now() + 3_700_000, toFake: ["Date"] });
     try {
       await days.close();
-      expect(readdirSync(days.directory)).toEqual(["2026-01-03.db"]);
+      // In the last hour of a day, the purge's record is of a closed day by then.
+      expect(readdirSync(days.directory).filter((name) => name < "2026-02")).toEqual(["2026-01-03.db"]);
     } finally {
       vi.useRealTimers();
     }
