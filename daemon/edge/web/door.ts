@@ -11,7 +11,6 @@ import { ServiceError } from "../../core/service-error.ts";
 import { networkOf } from "../../domain/egress/addresses.ts";
 import type { Users } from "../../domain/users/index.ts";
 import type { PageRequest } from "../page-request.ts";
-import { retryAfterOf, toProblem } from "../pipeline/problem.ts";
 import { matchPath, parsePath } from "../pipeline/route.ts";
 import { makeNotices, NOTICE_PATH, type NoticeDeps } from "./billing-notices.ts";
 import { accountHandlers } from "./handlers/account.ts";
@@ -19,7 +18,7 @@ import { type ApplicationDeps, applicationHandlers } from "./handlers/applicatio
 import { placeIn } from "./handlers/asked-place.ts";
 import { billingHandlers } from "./handlers/billing.ts";
 import { dataHandlers } from "./handlers/data.ts";
-import { type Cookies, type Handler, type Handlers, INSIDE, type Outcome } from "./handlers/handler.ts";
+import { type Cookies, errorReply, type Handler, type Handlers, INSIDE, type Outcome } from "./handlers/handler.ts";
 import { hubHandlers } from "./handlers/hub.ts";
 import { locateHandlers } from "./handlers/locate.ts";
 import { memberHandlers } from "./handlers/members.ts";
@@ -45,7 +44,7 @@ import { Notices } from "./notices.ts";
 import { askedOf, type EndpointDeps, makeEndpoints } from "./oauth/endpoints.ts";
 import { Lookups } from "./oauth/lookups.ts";
 import { challengeOf, stepUpOf } from "./oauth/metadata.ts";
-import { deadEnd, plainPage } from "./pages/sign-in.tsx";
+import { plainPage } from "./pages/sign-in.tsx";
 import { makeCall, type WebContext } from "./request-context.ts";
 import { ROUTES } from "./routes.ts";
 import { makeSignInOptions } from "./sign-in-options.ts";
@@ -119,7 +118,7 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
 
   const handlerOf = (path: string): Handler | undefined => pages.find((page) => page.is(path))?.handler;
 
-  const answerWith = (outcome: Outcome, requestHeaders: Headers, visit?: WebContext): Response => {
+  const responseOf = (outcome: Outcome, requestHeaders: Headers, visit?: WebContext): Response => {
     const { hub, leadsOut } = "page" in outcome ? outcome.page : {};
     const shown = new Headers(hub ? hubHeaders(hub.nonce) : leadsOut ? headers.out : headers.here);
     for (const [cookie, value] of Object.entries(outcome.cookies ?? ({} satisfies Cookies))) {
@@ -140,6 +139,15 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
     if (outcome.said) notices.put(visit?.asked.session_id ?? null, outcome.said);
     shown.set("Location", outcome.to);
     return new Response(null, { status: 303, headers: shown });
+  };
+
+  /** If the page cannot be rendered, the error's page has its cookies: the session's secret may be new. */
+  const answerWith = (outcome: Outcome, { headers: sent, request_id }: PageRequest, visit?: WebContext): Response => {
+    try {
+      return responseOf(outcome, sent, visit);
+    } catch (error) {
+      return responseOf({ ...errorReply(error, request_id, log), cookies: outcome.cookies ?? {} }, sent, visit);
+    }
   };
 
   /** After a sign-in for an application, or for a page by its ID, redirects there. */
@@ -232,19 +240,15 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
       try {
         const handler = handlerOf(path);
         if (!handler) throw new ServiceError("route_not_found");
-        if (!place().isTrustworthy) return answerWith({ page: plainPage(place().host) }, request.headers);
+        if (!place().isTrustworthy) return answerWith({ page: plainPage(place().host) }, request);
         const visit = await visitOf(request);
         isUnknown = visit.caller === null;
         const elsewhere = isUnknown ? canonicalOf(request) : null;
-        if (elsewhere !== null) return answerWith({ to: elsewhere }, request.headers);
+        if (elsewhere !== null) return answerWith({ to: elsewhere }, request);
         if (isUnknown) road.begin.unknownGoesOn(request.ip);
-        return await answered(answerWith(goingOn(await handler(visit), visit), request.headers, visit));
+        return await answered(answerWith(goingOn(await handler(visit), visit), request, visit));
       } catch (error) {
-        const problem = toProblem(error, request.request_id, log);
-        const retry_after_seconds = retryAfterOf(error, problem);
-        return await answered(
-          answerWith({ page: deadEnd(problem.title, problem), retry_after_seconds }, request.headers),
-        );
+        return await answered(answerWith(errorReply(error, request.request_id, log), request));
       }
     },
   };

@@ -66,12 +66,17 @@ export function inside(deps: HandlerDeps, handler: Handler): Handler {
       return { page: await askProof(visit, problem), retry_after_seconds };
     }
     // Whatever the outcome of the form, the browser must receive the new secret.
-    const outcome = await handler(visit.proved(secret)).catch((error: unknown): Outcome => {
-      const problem = toProblem(error, visit.request.request_id, deps.log);
-      return { page: deadEnd(problem.title, problem), retry_after_seconds: retryAfterOf(error, problem) };
-    });
+    const outcome = await handler(visit.proved(secret)).catch(
+      (error: unknown): Outcome => errorReply(error, visit.request.request_id, deps.log),
+    );
     return { ...outcome, cookies: { session: secret, ...outcome.cookies } };
   };
+}
+
+/** The page of an error that no handler has caught. */
+export function errorReply(error: unknown, requestId: string, log: Log): PageReply {
+  const problem = toProblem(error, requestId, log);
+  return { page: deadEnd(problem.title, problem), retry_after_seconds: retryAfterOf(error, problem) };
 }
 
 /** The account for a page. Throws the operation's problem. */
