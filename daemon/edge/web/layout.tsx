@@ -72,7 +72,7 @@ const RAIL: readonly (readonly [path: string, name: string])[] = [
 
 function Rail({ who, at, hasHosts }: { who: SignedInUser; at: string | undefined; hasHosts: boolean }) {
   const entries = RAIL.filter(([, name]) => name !== HOSTS || (hasHosts && who.isKeeper));
-  const isAccount = !RAIL.some(([path]) => path === at);
+  const isAccount = at === undefined || TABS.some(([path]) => path === at);
   return (
     <nav class="rail" aria-label="roomd">
       <span class="brand">roomd</span>

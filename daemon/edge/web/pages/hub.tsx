@@ -26,7 +26,8 @@ export function hubPage(account: AccountRecord, path: string, { url, nonce, hasH
   };
   return {
     title: "Home",
-    at: path,
+    // A room's pages are below the rail's entry.
+    at: `/${path.split("/")[1]}`,
     who,
     hub: { boot, nonce },
     body: (
