@@ -22,11 +22,9 @@ export interface SignedInUser {
   isKeeper: boolean;
 }
 
-/** The result of a form. */
+/** The rejection of a form. */
 export interface FormReport {
   problem?: Problem | null | undefined;
-  /** In a sentence. */
-  done?: string | null;
   /** The fields of a rejected form, which the page shows again. */
   typed?: ReadonlyMap<string, string>;
 }
@@ -98,7 +96,6 @@ function Main({ title, heading = title, about, at = "", who, report, body }: Pag
       {isTab ? <Tabs tabs={TABS} at={at} label="Account" /> : null}
       {about ? <p class="muted">{about}</p> : null}
       <Trouble of={report?.problem} />
-      <Done>{report?.done}</Done>
       {body}
     </>
   );
