@@ -4,10 +4,10 @@ import type { Problem } from "../../../shared/api/errors.ts";
 import { spelled } from "../../../shared/api/spelling.ts";
 import type { Boot } from "../../../shared/hub/boot.ts";
 import BASE from "../../web/base.css" with { type: "text" };
-import { Post, Submit } from "../../web/components/forms.tsx";
 import { Alert, Done, Links, Tabs } from "../../web/components/static.tsx";
 import { documentText, raw } from "../../web/document.tsx";
 import TOKENS from "../../web/tokens.css" with { type: "text" };
+import { Post, Submit } from "./components/forms.tsx";
 import { HUB_PROGRAM, HUB_STYLE } from "./hub-files.ts";
 import SCRIPT from "./page.browser.js" with { type: "text" };
 

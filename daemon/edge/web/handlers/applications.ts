@@ -8,7 +8,6 @@ import { isLoopback, type OAuth, placeOf, Refusal, SentBack } from "../../../dom
 import { toProblem } from "../../pipeline/problem.ts";
 import type { FormReport } from "../layout.tsx";
 import type { Lookups } from "../oauth/lookups.ts";
-
 import {
   AsksFrom,
   applicationsPage,

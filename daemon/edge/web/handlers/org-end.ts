@@ -3,7 +3,6 @@
 import { orgDelete } from "../../../../shared/api/people/org-end.ts";
 import { roomList } from "../../../../shared/api/rooms.ts";
 import type { FormReport } from "../layout.tsx";
-
 import { endPage } from "../pages/org-end.tsx";
 import type { WebContext } from "../request-context.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome } from "./handler.ts";

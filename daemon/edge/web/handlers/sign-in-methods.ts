@@ -5,7 +5,6 @@ import { passkeyAdd, passkeyList, passkeyOptions, passkeyRemove } from "../../..
 import { ServiceError } from "../../../core/service-error.ts";
 import { readAnswer } from "../../../domain/users/index.ts";
 import type { FormReport } from "../layout.tsx";
-
 import { waysPage } from "../pages/sign-in-methods.tsx";
 import type { WebContext } from "../request-context.ts";
 import type { SignInOption } from "../sign-in-options.ts";

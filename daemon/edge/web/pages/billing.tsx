@@ -5,9 +5,9 @@ import type { AccountRecord } from "../../../../shared/api/people/account.ts";
 import type { BillingRecord } from "../../../../shared/api/people/billing.ts";
 import type { creditList, LedgerEntry } from "../../../../shared/api/people/credits.ts";
 import type { UsageReport } from "../../../../shared/api/usage.ts";
-import { Post, Submit } from "../../../web/components/forms.tsx";
 import { Moment, Properties } from "../../../web/components/static.tsx";
 import { Table } from "../../../web/components/table.tsx";
+import { Post, Submit } from "../components/forms.tsx";
 import type { FormReport, Page } from "../layout.tsx";
 import { KeyShown, type NewKey, whoOf } from "./account.tsx";
 

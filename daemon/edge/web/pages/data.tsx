@@ -1,6 +1,6 @@
 /** Page of personal data: the stored data as JSON, and deletion of the account. */
 import type { AccountRecord } from "../../../../shared/api/people/account.ts";
-import { CopyOf, Field, Post, Submit } from "../../../web/components/forms.tsx";
+import { CopyOf, Field, Post, Submit } from "../components/forms.tsx";
 import type { FormReport, Page } from "../layout.tsx";
 import type { LongText } from "../long-text.ts";
 import { whoOf } from "./account.tsx";

@@ -3,9 +3,9 @@
 import type { ApplicationRecord } from "../../../../shared/api/grants.ts";
 import type { AccountRecord } from "../../../../shared/api/people/account.ts";
 import { type InvitationRecord, type MemberRecord, ROLES } from "../../../../shared/api/people/members.ts";
-import { Confirmed, CopyOf, Field, Post, Select, Submit } from "../../../web/components/forms.tsx";
 import { Moment } from "../../../web/components/static.tsx";
 import { ACTIONS, Table } from "../../../web/components/table.tsx";
+import { Confirmed, CopyOf, Field, Post, Select, Submit } from "../components/forms.tsx";
 import type { FormReport, Page } from "../layout.tsx";
 import { whoOf } from "./account.tsx";
 

@@ -1,6 +1,6 @@
 /** Page on which an owner deletes the organization, and sees the progress. */
 import type { AccountRecord } from "../../../../shared/api/people/account.ts";
-import { Field, Post, Submit } from "../../../web/components/forms.tsx";
+import { Field, Post, Submit } from "../components/forms.tsx";
 import type { FormReport, Page } from "../layout.tsx";
 import { whoOf } from "./account.tsx";
 

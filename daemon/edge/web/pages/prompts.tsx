@@ -4,7 +4,7 @@ import type { AccountRecord } from "../../../../shared/api/people/account.ts";
 import { PROMPTS } from "../../../../shared/prompts/catalogue.ts";
 import { clientWays } from "../../../../shared/prompts/clients.ts";
 import { FILLINGS, type Filling, fill, KINDS } from "../../../../shared/prompts/prompt.ts";
-import { CopyOf, Field, Submit } from "../../../web/components/forms.tsx";
+import { CopyOf, Field, Submit } from "../components/forms.tsx";
 import type { Page } from "../layout.tsx";
 import { whoOf } from "./account.tsx";
 

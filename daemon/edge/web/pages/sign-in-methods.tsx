@@ -2,9 +2,9 @@
 import { type AccountRecord, PASSWORD_LENGTH } from "../../../../shared/api/people/account.ts";
 import type { IdentityRecord } from "../../../../shared/api/people/identities.ts";
 import type { PasskeyRecord } from "../../../../shared/api/people/passkeys.ts";
-import { Confirmed, Field, Post, Submit } from "../../../web/components/forms.tsx";
 import { Moment } from "../../../web/components/static.tsx";
 import { ACTIONS, Table } from "../../../web/components/table.tsx";
+import { Confirmed, Field, Post, Submit } from "../components/forms.tsx";
 import type { FormReport, Page } from "../layout.tsx";
 import type { SignInOption } from "../sign-in-options.ts";
 import { whoOf } from "./account.tsx";

@@ -3,7 +3,7 @@
 import type { Problem } from "../../../../shared/api/errors.ts";
 import { PASSWORD_LENGTH } from "../../../../shared/api/people/account.ts";
 import type { UserId } from "../../../../shared/ids.ts";
-import { Field, type FieldProps, Hidden, Post, Submit } from "../../../web/components/forms.tsx";
+import { Field, type FieldProps, Hidden, Post, Submit } from "../components/forms.tsx";
 import type { Page } from "../layout.tsx";
 import type { SignInOption } from "../sign-in-options.ts";
 import { PasskeyButton } from "./passkey-button.tsx";

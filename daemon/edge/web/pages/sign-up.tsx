@@ -1,6 +1,6 @@
 /** Pages of sign-up and recovery. */
 import type { Problem } from "../../../../shared/api/errors.ts";
-import { Field, Post, Submit } from "../../../web/components/forms.tsx";
+import { Field, Post, Submit } from "../components/forms.tsx";
 import type { Page } from "../layout.tsx";
 import { type Arrival, Email, type Form, NewPassword, OrPasskey, TokenField } from "./sign-in.tsx";
 
