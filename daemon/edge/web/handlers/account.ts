@@ -5,13 +5,16 @@ import { type KeyRecord, keyCreate, keyList, keyRevoke, keyRotate } from "../../
 import { accountUpdate, sessionEnd, sessionList } from "../../../../shared/api/people/account.ts";
 import { memberList } from "../../../../shared/api/people/members.ts";
 import { usage } from "../../../../shared/api/usage.ts";
+import { loopTime, Pieces } from "../../../core/loop/index.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { FormReport, Page } from "../layout.tsx";
+import { cursorOf, type ListPage, MAX_ROWS } from "../list-page.tsx";
 import { ENDS, keysPage, MAY, type NewKey, profilePage, sessionsPage } from "../pages/account.tsx";
 import type { OperationResult, WebContext } from "../request-context.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, refusalOf } from "./handler.ts";
 
-const PAGE = 1000;
+/** Reads of the list for one page: any number of ended keys may lie between active ones. */
+const MAX_READS = 10;
 
 export function accountHandlers(deps: HandlerDeps): Handlers {
   const profile = async (visit: WebContext, report: FormReport = {}) => {
@@ -113,18 +116,22 @@ function askedKey({ field }: WebContext) {
   };
 }
 
-async function activeKeys(visit: WebContext): Promise<KeyRecord[]> {
-  const found: KeyRecord[] = [];
-  let cursor: string | null = null;
-  do {
+/** A page of the active keys: fewer, or none, if there are many ended ones between them. */
+async function activeKeys(visit: WebContext): Promise<ListPage<KeyRecord>> {
+  const pieces = new Pieces(loopTime, loopTime.owner, keyList.name, { signal: visit.request.signal });
+  const items: KeyRecord[] = [];
+  let cursor = cursorOf(visit, "keys");
+  for (let reads = 0; reads < MAX_READS && items.length < MAX_ROWS; reads++) {
     const list: OperationResult<typeof keyList> = await visit.call(keyList, {
       org_id: "self",
-      limit: PAGE,
-      ...(cursor === null ? {} : { cursor }),
+      limit: MAX_ROWS - items.length,
+      ...(cursor && { cursor }),
     });
-    if (!list.ok) break;
-    found.push(...list.body.items.filter(({ state }) => state === "active"));
+    if (!list.ok) return { items, next_cursor: null };
+    items.push(...list.body.items.filter(({ state }) => state === "active"));
     cursor = list.body.next_cursor;
-  } while (cursor !== null);
-  return found;
+    if (cursor === null) break;
+    await pieces.next();
+  }
+  return { items, next_cursor: cursor };
 }

@@ -11,7 +11,7 @@ import {
   type Role,
 } from "../../../../shared/api/people/members.ts";
 import type { FormReport } from "../layout.tsx";
-
+import { cursorOf, MAX_ROWS, pageOf } from "../list-page.tsx";
 import { membersPage, type NewLink } from "../pages/members.tsx";
 import type { WebContext } from "../request-context.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside } from "./handler.ts";
@@ -22,12 +22,17 @@ export function memberHandlers(deps: HandlerDeps): Handlers {
   const members = async (visit: WebContext, link: NewLink | null, report: FormReport = {}) => {
     const list = await visit.call(memberList, { org_id });
     const open = await visit.call(invitationList, { org_id });
-    const applications = open.ok ? await visit.call(applicationList, { org_id }) : null;
+    const cursor = cursorOf(visit, "applications");
+    const applications = open.ok
+      ? await visit.call(applicationList, { org_id, limit: MAX_ROWS, ...(cursor && { cursor }) })
+      : null;
     return membersPage(
       await accountOf(visit),
       {
-        members: list.ok ? list.body.items : [],
-        invitations: open.ok ? open.body.items : null,
+        members: pageOf(list.ok ? list.body.items : [], ({ user_id }) => user_id, cursorOf(visit, "members")),
+        invitations: open.ok
+          ? pageOf(open.body.items, ({ invitation_id }) => invitation_id, cursorOf(visit, "invitations"))
+          : null,
         applications: applications?.ok ? applications.body : null,
         link,
         once: crypto.randomUUID(),

@@ -8,6 +8,7 @@ import { Moment, Properties } from "../../../web/components/static.tsx";
 import { ACTIONS, Table } from "../../../web/components/table.tsx";
 import { Confirmed, CopyOf, Field, Hidden, Post, Select, Submit } from "../components/forms.tsx";
 import type { FormReport, Page, SignedInUser } from "../layout.tsx";
+import { type ListPage, More } from "../list-page.tsx";
 import { ROUTES } from "../routes.ts";
 import type { SignInOption } from "../sign-in-options.ts";
 import { PasskeyButton } from "./passkey-button.tsx";
@@ -154,8 +155,11 @@ export const MAY: readonly (readonly [string, string])[] = [
   ["read", "Read only"],
 ];
 
+/** Rooms of a key that the list names. */
+const MAX_ROOMS = 3;
+
 interface ShownKeys {
-  keys: readonly KeyRecord[];
+  keys: ListPage<KeyRecord>;
   /** The members' names by their IDs. */
   names: ReadonlyMap<string, string>;
   made: NewKey | null;
@@ -169,7 +173,7 @@ export function keysPage(
   report: FormReport = {},
 ): Page {
   const { typed } = report;
-  const rows = keys.map((key) => {
+  const rows = keys.items.map((key) => {
     const { key_id, name, created_by } = key;
     const form = (action: string) => ({
       to: "/account/keys",
@@ -217,8 +221,9 @@ export function keysPage(
         {rows.length > 0 ? (
           <Table classes={{ Key: "mono", [ACTIONS]: "num" }} rows={rows} />
         ) : (
-          <p class="muted">No API keys yet. Programs and MCP clients use a key to connect.</p>
+          <p class="muted">No active API keys in this list. Programs and MCP clients use a key to connect.</p>
         )}
+        <More at="/account/keys" list="keys" after={keys.next_cursor} />
         {account.role === "viewer" ? (
           <p class="muted">Viewers cannot create API keys. An owner or admin can change your role.</p>
         ) : (
@@ -246,7 +251,9 @@ function mayOf({ scopes, room_ids }: KeyRecord): string {
       : scopes.length > 8
         ? "full member access"
         : scopes.join(", ");
-  return room_ids === null ? accessLabel : `${accessLabel} · ${room_ids.join(", ")}`;
+  if (room_ids === null) return accessLabel;
+  const more = room_ids.length - MAX_ROOMS;
+  return `${accessLabel} · ${room_ids.slice(0, MAX_ROOMS).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
 export function sessionsPage(

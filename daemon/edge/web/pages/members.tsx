@@ -7,6 +7,7 @@ import { Moment } from "../../../web/components/static.tsx";
 import { ACTIONS, Table } from "../../../web/components/table.tsx";
 import { Confirmed, CopyOf, Field, Post, Select, Submit } from "../components/forms.tsx";
 import type { FormReport, Page } from "../layout.tsx";
+import { type ListPage, More } from "../list-page.tsx";
 import { whoOf } from "./account.tsx";
 
 const PATH = "/org/members";
@@ -26,11 +27,11 @@ export interface NewLink {
 }
 
 interface ShownMembers {
-  members: readonly MemberRecord[];
+  members: ListPage<MemberRecord>;
   /** Null: this user may not see the invitations. */
-  invitations: readonly InvitationRecord[] | null;
-  /** The newest applications, and the cursor of more. Null: this user may not see them. */
-  applications: { items: readonly ApplicationRecord[]; next_cursor: string | null } | null;
+  invitations: ListPage<InvitationRecord> | null;
+  /** Null: this user may not see them. */
+  applications: ListPage<ApplicationRecord> | null;
   /** Link of an invitation just created, which is shown only once. */
   link: NewLink | null;
   /** ID of the next form, so that it is accepted once. */
@@ -77,7 +78,7 @@ export function membersPage(
 ): Page {
   const who = whoOf(account);
   const given = ROLES.filter((role) => account.role === "owner" || role !== "owner");
-  const rows = members.map((member) => {
+  const rows = members.items.map((member) => {
     const { user_id, name, email, role } = member;
     const isSelf = user_id === account.user_id;
     const mayChange = invitations !== null && !isSelf && (account.role === "owner" || role !== "owner");
@@ -119,7 +120,7 @@ export function membersPage(
       ),
     },
   }));
-  const open = (invitations ?? []).map(({ invitation_id, email, role, expires_at }) => ({
+  const open = (invitations?.items ?? []).map(({ invitation_id, email, role, expires_at }) => ({
     key: invitation_id,
     cells: {
       For: <bdi>{email ?? "anyone with the link"}</bdi>,
@@ -146,15 +147,12 @@ export function membersPage(
         {link ? <Invitation of={link} /> : null}
         <h2>Members</h2>
         <Table classes={CLASSES} rows={rows} />
+        <More at={PATH} list="members" after={members.next_cursor} />
         {grants.length > 0 ? (
           <>
             <h2>Applications of members</h2>
             <Table classes={CLASSES} rows={grants} />
-            {applications?.next_cursor ? (
-              <p class="muted">
-                More applications: <code>roomd application list</code>
-              </p>
-            ) : null}
+            <More at={PATH} list="applications" after={applications?.next_cursor} />
           </>
         ) : null}
         {invitations === null ? null : (
@@ -177,6 +175,7 @@ export function membersPage(
           <>
             <h2>Open invitations</h2>
             <Table classes={CLASSES} rows={open} />
+            <More at={PATH} list="invitations" after={invitations?.next_cursor} />
           </>
         ) : null}
         {account.role === "owner" ? (
