@@ -3,12 +3,10 @@
  * without Pieces. Existing calls are listed by file; the lists only shrink.
  */
 import { expect, test } from "vitest";
-import { codeOf, linesThatMatch, read } from "./sources.ts";
+import { codeOfDaemon, linesThatMatch, read } from "./sources.ts";
 
 type Counts = Record<string, number>;
 
-/** Processes of their own, and pages. */
-const ELSEWHERE = ["daemon/cli/", "daemon/web/"];
 /** Waits for writes or changes that arrive in the same turn; no work is done in them. */
 const GATHERING = ["daemon/db/transact.ts", "daemon/cluster/rounds.ts"];
 /** From the connection to the end of the call. */
@@ -16,7 +14,7 @@ const ALL_ROWS = /\bqueries\b(?:(?!\bqueries\b)[^;])*?\.all(?:\(\)|(?:<[^(]*>)?\
 
 const listOf = (name: string) => JSON.parse(read(`test/house/${name}`).text);
 const countOf = (pattern: RegExp) => (text: string) => text.match(pattern)?.length ?? 0;
-const sources = codeOf("daemon").filter(({ path }) => !ELSEWHERE.some((folder) => path.startsWith(folder)));
+const sources = codeOfDaemon();
 
 interface Rule {
   list: string;

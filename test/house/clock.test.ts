@@ -2,15 +2,14 @@
  * The daemon's clock: only daemon/core/clock.ts reads the runtime's clocks and sets its timers, so that a test moves them together and each
  * use chooses between wall-clock and monotonic time. The list of exceptions only shrinks.
  *
- * Out of scope: daemon/cli and daemon/web, which are separate programs (an API client; pages in browsers) without time in common with the
- * daemon; guest-agent, which runs on the guest's clock and imports no file of the host; shared, which both sides load (it reads the time
- * for ids alone, and a test's clock moves it as well).
+ * Out of scope: the command line and the hub, which are separate programs without time in common with the daemon; guest-agent, which runs
+ * on the guest's clock and imports no file of the host; shared, which both sides load (it reads the time for ids alone, and a test's clock
+ * moves it as well).
  */
 import { expect, test } from "vitest";
-import { codeOf, linesThatMatch, type Source } from "./sources.ts";
+import { codeOf, codeOfDaemon, linesThatMatch, type Source } from "./sources.ts";
 
 const CLOCK = "daemon/core/clock.ts";
-const OTHER_PROGRAMS = ["daemon/cli/", "daemon/web/"];
 const EXCEPTIONS: readonly { file: string; why: string }[] = [
   {
     file: "daemon/core/loop/index.ts",
@@ -21,9 +20,7 @@ const EXCEPTIONS: readonly { file: string; why: string }[] = [
 const RUNTIME =
   /\bDate\.now\b|\bnew Date\(\)|\bperformance\s*\.|\b(set|clear)(Timeout|Interval)\b|\bBun\.(sleep|nanoseconds)\b|\bnode:(timers|perf_hooks)|\bAbortSignal\.timeout\b|\bprocess\.(hrtime|uptime)\b/;
 
-const sources = codeOf("daemon").filter(
-  ({ path }) => path !== CLOCK && !OTHER_PROGRAMS.some((folder) => path.startsWith(folder)),
-);
+const sources = codeOfDaemon().filter(({ path }) => path !== CLOCK);
 
 test("only the clock's file reads the runtime's clocks and sets its timers", () => {
   const uses = new Map(sources.map((source) => [source.path, linesThatMatch(source, RUNTIME)]));

@@ -2,13 +2,10 @@
  * Doors of the event loop: each file with callbacks from outside (sockets, servers, threads) names the owner of their time, or is listed
  * here with the file that does. Listed files without one are not held to this yet: the list only shrinks. Timers are charged by
  * daemon/core/clock.ts.
- *
- * Out of scope: daemon/cli and daemon/web, which are separate programs.
  */
 import { expect, test } from "vitest";
-import { codeOf, linesThatMatch } from "./sources.ts";
+import { codeOfDaemon, linesThatMatch } from "./sources.ts";
 
-const OTHER_PROGRAMS = ["daemon/cli/", "daemon/web/"];
 const DOOR = /\bBun\.(listen|connect|serve)\b|\bnew (Worker|WebSocket)\(|\bcreate(Server|Connection)\(/;
 const OWNER = /\bloopTime\b|\bnew Pieces\(|\bbegin\.(request|goesOn)\b/;
 
@@ -33,7 +30,7 @@ const CHARGED_BY: Record<string, string | null> = {
   "daemon/host/unix-socket.ts": null,
 };
 
-const sources = codeOf("daemon").filter(({ path }) => !OTHER_PROGRAMS.some((folder) => path.startsWith(folder)));
+const sources = codeOfDaemon();
 const matching = (pattern: RegExp) =>
   sources.filter((source) => linesThatMatch(source, pattern).length > 0).map(({ path }) => path);
 const named = matching(OWNER);

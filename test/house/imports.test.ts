@@ -4,7 +4,7 @@
  */
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { codeOf, type Source } from "./sources.ts";
+import { codeOf, isOfDaemon, type Source } from "./sources.ts";
 
 /** From the bottom up; folders on one row are strangers to each other. */
 const ROWS: readonly (readonly string[])[] = [
@@ -120,6 +120,11 @@ describe("layers", () => {
     const known = ["backoff", "version", "duration", "traceparent"].map((name) => `shared/${name}.ts`);
     const isKnown = (to: string) => isIn(to, "guest-agent") || isIn(to, "shared/agent-protocol") || known.includes(to);
     expect(violations((from, to) => isIn(from, "guest-agent") && !isKnown(to))).toEqual([]);
+  });
+
+  test("the daemon imports no code of the hub that only browsers run, of which house rules do not hold", () => {
+    const isForBrowsers = (to: string) => isIn(to, "daemon/web") && !to.endsWith(".css") && !isOfDaemon(to);
+    expect(violations((from, to) => isOfDaemon(from) && isForBrowsers(to))).toEqual([]);
   });
 
   test("the SDK imports no other code of the repository, and only the command line imports it", () => {

@@ -34,6 +34,14 @@ export function codeOf(...folders: string[]): Source[] {
     .map(read);
 }
 
+/** Programs of their own: an API client, and the hub, without the parts of its pages that the daemon renders too. */
+const OTHER_PROGRAMS = /^daemon\/(?:cli\/|web\/(?!document\.tsx$|components\/(?:static|table)\.tsx$))/;
+
+/** Whether the daemon's process runs the file. */
+export const isOfDaemon = (path: string) => path.startsWith("daemon/") && !OTHER_PROGRAMS.test(path);
+
+export const codeOfDaemon = () => codeOf("daemon").filter(({ path }) => isOfDaemon(path));
+
 export function read(path: string): Source {
   return { path, text: readFileSync(join(ROOT, path), "utf8") };
 }
