@@ -2,7 +2,7 @@
  * Response headers for browsers: a policy against foreign content and framing, and the cookies. And request headers of browsers: whether a
  * request comes from a page of ours.
  */
-import { createHash } from "node:crypto";
+import { hashSource } from "../../core/hash-source.ts";
 
 /** Cookie names. Ports receive none with this prefix, and may set none. */
 const COOKIES = { session: "roomd", browser: "roomd-browser", asked: "roomd-asked", visitor: "roomd-visitor" } as const;
@@ -23,16 +23,14 @@ const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
  */
 export type Cookie = keyof typeof COOKIES;
 
-const digestOf = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
-
 /**
  * For every page with this style and script. `leadsOut`: the response to its form redirects elsewhere, which browsers check against
  * `form-action`.
  */
 export function pageHeaders(style: string, script: string, leadsOut = false): Record<string, string> {
   return headersBy([
-    `style-src ${digestOf(style)}`,
-    `script-src ${digestOf(script)}`,
+    `style-src ${hashSource(style)}`,
+    `script-src ${hashSource(script)}`,
     "img-src 'self' data:",
     ...(leadsOut ? [] : ["form-action 'self'"]),
   ]);

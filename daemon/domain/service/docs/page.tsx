@@ -3,11 +3,11 @@
  * copying and the choice between light and dark need its script; reading does not. It loads nothing from other origins, as its content
  * security policy declares.
  */
-import { createHash } from "node:crypto";
 import type { ComponentChildren } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { clientWays } from "../../../../shared/prompts/clients.ts";
 import { VERSION } from "../../../../shared/version.ts";
+import { hashSource } from "../../../core/hash-source.ts";
 import { type Steps, wholly } from "../../../core/loop/index.ts";
 import { documentText, raw } from "../../../web/document.tsx";
 import { inlineSteps } from "../openapi.ts";
@@ -37,8 +37,8 @@ export function* docsSteps(url: string): Steps<DocsPage> {
     html: yield* renderSteps(document as unknown as OpenapiDocument, url),
     policy: [
       "default-src 'none'",
-      `style-src '${digestOf(STYLE)}'`,
-      `script-src '${digestOf(SCRIPT)}'`,
+      `style-src ${hashSource(STYLE)}`,
+      `script-src ${hashSource(SCRIPT)}`,
       "base-uri 'none'",
       "form-action 'none'",
       "frame-ancestors 'none'",
@@ -46,8 +46,6 @@ export function* docsSteps(url: string): Steps<DocsPage> {
     ].join("; "),
   };
 }
-
-const digestOf = (text: string) => `sha256-${createHash("sha256").update(text).digest("base64")}`;
 
 export const renderDocs = (document: OpenapiDocument, url: string): string => wholly(renderSteps(document, url));
 

@@ -1,6 +1,6 @@
 /** A page of docs/ as HTML, for browsers: its Markdown as Bun renders it, next to the list of all pages. It has no script. */
-import { createHash } from "node:crypto";
 import { VERSION } from "../../../../shared/version.ts";
+import { hashSource } from "../../../core/hash-source.ts";
 import { documentText, raw } from "../../../web/document.tsx";
 import type { DocsPage } from "./page.tsx";
 import { listedPages } from "./pages.ts";
@@ -8,7 +8,7 @@ import { STYLE } from "./style.ts";
 
 const POLICY = [
   "default-src 'none'",
-  `style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}'`,
+  `style-src ${hashSource(STYLE)}`,
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
