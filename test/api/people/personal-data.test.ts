@@ -74,7 +74,7 @@ test("a person's data are shown completely to the person and the operator, witho
   people.staleProofs();
   expect((await visitor.api("GET", "/v1/account/export")).body.code).toBe("proof_required");
   const page = await visitor.send("/account/data", { do: "export", proof: PASSWORD });
-  expect(page.text).toContain("&quot;shown@example.org&quot;");
+  expect(page.text).toContain("&#34;shown@example.org&#34;");
 });
 
 test("a person with an unverified address neither sees nor deletes what others have sent to it", async () => {
