@@ -8,12 +8,12 @@ import { dlopen, ptr } from "bun:ffi";
 const CLOCK_THREAD_CPUTIME_ID = 3;
 
 const libc = dlopen("libc.so.6", { clock_gettime: { args: ["i32", "ptr"], returns: "i32" } });
-/** A struct timespec of two little-endian 64-bit numbers, seconds and nanoseconds: their high halves are 0. */
-const time = new Uint32Array(4);
+/** A struct timespec: seconds, nanoseconds. */
+const time = new BigInt64Array(2);
 const address = ptr(time);
 
 /** In milliseconds from an arbitrary point. */
 export function threadTime(): number {
   libc.symbols.clock_gettime(CLOCK_THREAD_CPUTIME_ID, address);
-  return (time[0] ?? 0) * 1_000 + (time[2] ?? 0) / 1_000_000;
+  return Number(time[0]) * 1_000 + Number(time[1]) / 1_000_000;
 }
