@@ -8,7 +8,7 @@ import { dlopen, ptr } from "bun:ffi";
 const CLOCK_THREAD_CPUTIME_ID = 3;
 
 const libc = dlopen("libc.so.6", { clock_gettime: { args: ["i32", "ptr"], returns: "i32" } });
-/** A struct timespec: seconds, nanoseconds. */
+/** A struct timespec: seconds, nanoseconds. Bun 1.4.5 aborted when it was read as 32-bit numbers. */
 const time = new BigInt64Array(2);
 const address = ptr(time);
 
