@@ -5,6 +5,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -40,7 +41,16 @@ afterEach(() => {
   rmSync(base, { recursive: true, force: true });
 });
 
-const openFiles = () => readdirSync("/proc/self/fd").length;
+/** Descriptors of entries of this test; earlier tests of the process may still close theirs. */
+const openFiles = () => readdirSync("/proc/self/fd").filter((fd) => targetOf(fd).startsWith(base)).length;
+
+function targetOf(fd: string): string {
+  try {
+    return readlinkSync(`/proc/self/fd/${fd}`);
+  } catch {
+    return "";
+  }
+}
 
 /** Errno name of a failed operation, or "done". */
 function errno(work: () => Disposable | AsyncDisposable): string | null {
