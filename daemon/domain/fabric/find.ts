@@ -1,22 +1,10 @@
-/** Finds the room and the message of a request path. */
+/** The message of a request path. */
 import type { KeyCall } from "../../core/call/operation.ts";
-import type { RoomTarget } from "../../core/call/room-target.ts";
+import { findRoom, type RoomTarget } from "../../core/call/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { FabricDeps } from "./deps.ts";
 import { findMessage } from "./store.ts";
 import type { MessageRow } from "./table.ts";
-
-/** Throws room_not_found. */
-export function findRoom(
-  deps: Pick<FabricDeps, "findRoom">,
-  call: KeyCall,
-  params: Record<string, string>,
-): RoomTarget {
-  const room = deps.findRoom(call.caller, String(params.room_id));
-  call.audit.room_id = room.room_id;
-  call.audit.room_uid = room.room_uid;
-  return room;
-}
 
 export interface MessageTarget {
   room: RoomTarget;

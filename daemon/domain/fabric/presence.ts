@@ -1,12 +1,13 @@
 /** The `agent_list` call: the agents of a room, each with the time it was last seen, its inbox depth and its waits. */
+
 import { DEFAULT_PAGE, type OutputOf } from "../../../shared/api/contract.ts";
 import { agentList } from "../../../shared/api/fabric.ts";
 import { readCursor, toPage } from "../../core/call/cursor.ts";
 import { type Bound, bind, parsed } from "../../core/call/operation.ts";
+import { findRoom } from "../../core/call/room-target.ts";
 import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import { type Reader, readNow } from "../../db/readers/here.ts";
 import type { FabricDeps } from "./deps.ts";
-import { findRoom } from "./find.ts";
 import { type Inboxes, readDepths } from "./reads.ts";
 
 /** Maximum of waits shown per agent, which may have many calls in progress. */

@@ -3,12 +3,11 @@
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { agentSend, DEFAULT_REPLY_WAIT_MS } from "../../../shared/api/fabric.ts";
 import { type Bound, bind, type RuleBreak } from "../../core/call/operation.ts";
-import { requireActive } from "../../core/call/room-target.ts";
+import { findRoom, requireActive } from "../../core/call/room-target.ts";
 import { ownerOf } from "../../core/loop/index.ts";
 import { addressOf, addressRules, isToOne } from "./address.ts";
 import type { FabricDeps } from "./deps.ts";
 import { contentRules, namedBy } from "./draft.ts";
-import { findRoom } from "./find.ts";
 import { callsForRecipients, post } from "./post.ts";
 import { draftOf, factsOf, keptFactsOf } from "./prepare.ts";
 import { receiptOf, toMessage } from "./record.ts";

@@ -1,11 +1,10 @@
 /** agent_subscribe: sets the topics that an agent receives. */
 import { agentSubscribe } from "../../../shared/api/fabric.ts";
 import { type Bound, bind } from "../../core/call/operation.ts";
-import { requireActive } from "../../core/call/room-target.ts";
+import { findRoom, requireActive } from "../../core/call/room-target.ts";
 import { ownerOf } from "../../core/loop/index.ts";
 import { actingAs } from "../agents/index.ts";
 import type { FabricDeps } from "./deps.ts";
-import { findRoom } from "./find.ts";
 
 export function makeSubscribe(deps: FabricDeps): Bound {
   const { agents, bells, database } = deps;

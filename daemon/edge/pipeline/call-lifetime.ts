@@ -1,6 +1,7 @@
 /** Lifetime of a call: as long as its key is valid, and at most until its response has been read to the end or its client is gone. */
 import type { Operation } from "../../../shared/api/contract.ts";
 import type { KeyId } from "../../../shared/ids.ts";
+import { untilEnd } from "../../core/call/event-streams.ts";
 import type { Done, HeldSession } from "../../core/call/operation.ts";
 import { loopTime } from "../../core/loop/index.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -76,8 +77,8 @@ export class CallLifetime {
         letGo();
         cancel();
       };
-      const held = { ...done.events, events: untilRead(events, letGo), cancel: over };
-      return { ...done, events: lines ? { ...held, lines: untilRead(lines, letGo) } : held };
+      const held = { ...done.events, events: untilEnd(events, letGo), cancel: over };
+      return { ...done, events: lines ? { ...held, lines: untilEnd(lines, letGo) } : held };
     }
     if (done?.stream) {
       const { type, bytes } = done.stream;
@@ -95,14 +96,6 @@ export function discard({ events, bytes, stream, conversation }: Done<Operation>
   events?.cancel();
   conversation?.left();
   for (const each of [bytes?.stream, stream?.bytes]) each?.cancel().catch(() => {});
-}
-
-async function* untilRead<T>(values: AsyncGenerator<T>, over: () => void): AsyncGenerator<T> {
-  try {
-    yield* values;
-  } finally {
-    over();
-  }
 }
 
 function streamUntilRead(stream: ReadableStream<Uint8Array>, over: () => void): ReadableStream<Uint8Array> {

@@ -604,7 +604,7 @@ CASES["a stream"] = [
     fails(follow(), "StreamError", { code: "sandbox_not_found", retryable: false, mentions: ["It has gone."] }),
     [STREAM],
   ),
-  row("that is refused for good is the error of the refusal")(
+  row("ends with the error of a refusal that is not retryable")(
     [lines(out(1)), problem(404, "execution_not_found", false)],
     fails(follow(), "NotFoundError", { code: "execution_not_found" }),
     [STREAM, `${STREAM}?after=1`],
